@@ -1,0 +1,2 @@
+export { ledgerErrors } from './errors.js';
+export type * from './ledger-api.js';

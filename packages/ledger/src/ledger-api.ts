@@ -1,0 +1,99 @@
+import type { BookieId, DigestType, EntryId, LedgerId, LedgerMetadata } from '@daybook/proto';
+
+/** Replicated append-only ledgers. Errors: `ledgerErrors` (errors.ts) and `metadataErrors`. */
+export interface LedgerClient {
+  create(options: CreateLedgerOptions): Promise<LedgerWriter>;
+  /** Fences the ledger's writer, finds the end, re-replicates the tail, closes it. Afterwards nothing can be added by anybody. */
+  openWithRecovery(ledgerId: LedgerId, options: OpenLedgerOptions): Promise<LedgerReader>;
+  /** Changes nothing; reads up to what can be learnt of an open ledger right now. */
+  openWithoutRecovery(ledgerId: LedgerId, options: OpenLedgerOptions): Promise<LedgerReader>;
+  /** Removes the metadata; bookies drop the entries when they collect garbage. A missing ledger is fine. */
+  delete(ledgerId: LedgerId): Promise<void>;
+  /** Rejects with `LEDGER_NOT_FOUND`. */
+  metadata(ledgerId: LedgerId): Promise<LedgerMetadata>;
+  close(): Promise<void>;
+}
+
+export interface CreateLedgerOptions {
+  /** E >= Qw >= Qa >= 1, else `LEDGER_BAD_QUORUM`. */
+  ensembleSize: number;
+  writeQuorumSize: number;
+  ackQuorumSize: number;
+  /** Default CRC32C. */
+  digestType?: DigestType;
+  password: Uint8Array;
+  customMetadata?: ReadonlyMap<string, Uint8Array>;
+  /**
+   * With fewer than `ensembleSize` writable bookies: take as many as are up (E and Qw shrink together), but never fewer than `ackQuorumSize`.
+   * Default false: `LEDGER_NOT_ENOUGH_BOOKIES`.
+   */
+  shrinkToAvailable?: boolean;
+}
+
+export interface OpenLedgerOptions {
+  password: Uint8Array;
+  /** Default: what the metadata says. A different one is `LEDGER_WRONG_DIGEST`. */
+  digestType?: DigestType;
+}
+
+/** Told in entry order, per watermark and not per entry, from the event loop (never from inside `push`). */
+export interface AppendListener {
+  /** Every entry up to and including this id is acknowledged: on `ackQuorumSize` bookies, fsynced, under an ensemble that the metadata names. */
+  confirmed(lastAddConfirmed: EntryId): void;
+  /** The ledger takes no more; entries above `lastAddConfirmed` may or may not exist and will not be acknowledged. Called at most once, last. */
+  failed(error: Error, lastAddConfirmed: EntryId): void;
+}
+
+export interface LedgerWriter {
+  readonly ledgerId: LedgerId;
+  readonly metadata: LedgerMetadata;
+  readonly lastAddConfirmed: EntryId;
+  readonly lastAddPushed: EntryId;
+  /** Bytes of all payloads pushed. */
+  readonly length: number;
+  /** Bytes pushed and not yet acknowledged by every live bookie: what the window counts. */
+  readonly pendingBytes: number;
+  /** True while `pendingBytes` is at the window's limit: stop pushing until `onDrain` (pushing on is a bug of the caller and throws). */
+  readonly isFull: boolean;
+  /** Called once when there is room again. */
+  onDrain(task: () => void): void;
+  /** Fewer bookies than the ensemble size take entries right now, because no spare is up. */
+  readonly isDegraded: boolean;
+  /** For metrics and `info`: the members of the last segment that do not take entries right now. */
+  readonly failedBookies: readonly BookieId[];
+  /** Sets who is told about confirmations; at most one, before the first push. */
+  listen(listener: AppendListener): void;
+  /** The hot path: copies `payload` into the batch of this turn and returns its entry id. Throws `LEDGER_CLOSED`, `LEDGER_FENCED`, ... once failed. */
+  push(payload: Uint8Array): EntryId;
+  /** For everybody else (not together with `listen`): resolves when the entry is confirmed; waits while the window is full. */
+  append(payload: Uint8Array): Promise<EntryId>;
+  /** Waits for nothing: entries not yet confirmed fail with `LEDGER_CLOSED`. Idempotent. Rejects with `LEDGER_FENCED` when somebody else recovered it differently. */
+  close(): Promise<{ lastEntryId: EntryId; length: number }>;
+}
+
+export interface LedgerEntry {
+  entryId: EntryId;
+  payload: Buffer;
+}
+
+export interface LedgerReader {
+  readonly ledgerId: LedgerId;
+  readonly metadata: LedgerMetadata;
+  readonly isClosed: boolean;
+  /** For a closed ledger its last entry. */
+  readonly lastAddConfirmed: EntryId;
+  /** Of a closed ledger: bytes of all payloads. */
+  readonly length: number;
+  /** Asks the bookies of the last segment; never goes back. */
+  readLastAddConfirmed(): Promise<EntryId>;
+  /**
+   * Entries first..last, all of them, verified. Rejects with `LEDGER_BAD_RANGE` (below 0, backwards, beyond lastAddConfirmed), `LEDGER_NO_SUCH_ENTRY` (every
+   * replica says so), `LEDGER_READ_FAILED` (unknown: try again).
+   */
+  read(first: EntryId, last: EntryId): Promise<LedgerEntry[]>;
+  /** Like `read`, but may return only a first part of the range, at least one entry, so that about `bytesMax` is not exceeded. */
+  readBatch(first: EntryId, last: EntryId, bytesMax: number): Promise<LedgerEntry[]>;
+  /** Without the check against lastAddConfirmed: for the owner, who knows what was acknowledged. */
+  readUnconfirmed(first: EntryId, last: EntryId, bytesMax: number): Promise<LedgerEntry[]>;
+  close(): Promise<void>;
+}
