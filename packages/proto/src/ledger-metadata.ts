@@ -26,6 +26,11 @@ export interface LedgerMetadata {
   readonly segments: readonly LedgerSegment[];
   readonly digestType: DigestType;
   readonly password: Uint8Array;
+  /**
+   * Set for records that do not name digest and password (format 1, very old ones): the two fields above are then only a guess, and are not written. Whoever
+   * opens such a ledger must be told both.
+   */
+  readonly namesNoDigest?: true;
   /** When it was created, milliseconds since the epoch; undefined in records that do not say. */
   readonly createdAtMs: number | undefined;
   readonly customMetadata: ReadonlyMap<string, Uint8Array>;
