@@ -1,1 +1,3 @@
-export {};
+export { RealClock } from './clock.js';
+export { RealDisk } from './disk.js';
+export { RealRandom } from './random.js';
