@@ -6,6 +6,7 @@ export const metadataErrors = defineErrors('METADATA', {
   BAD_VERSION: { retry: 'never', text: (path: string) => `${path} was changed by somebody else` },
   NOT_EMPTY: { retry: 'never', text: (path: string) => `${path} still has children` },
   BAD_PATH: { retry: 'never', text: (path: string) => `"${path}" is not a valid metadata path` },
+  EPHEMERAL_PARENT: { retry: 'never', text: (path: string) => `${path} cannot be made: the value above it is ephemeral and takes no children` },
   TOO_LARGE: {
     retry: 'never',
     text: (path: string, bytes: number) => `the value for ${path} has ${bytes} bytes, more than the metadata store takes`,
@@ -13,4 +14,19 @@ export const metadataErrors = defineErrors('METADATA', {
   UNAVAILABLE: { retry: 'later', text: (detail: string) => `the metadata store cannot be reached: ${detail}` },
   CLOSED: { retry: 'never', text: () => 'the metadata store was closed' },
   CORRUPT: { retry: 'never', text: (path: string, detail: string) => `the record at ${path} cannot be read: ${detail}` },
+  BAD_URL: {
+    retry: 'never',
+    text: (url: string, detail: string) =>
+      `"${url}" does not name a metadata store: ${detail}. Use zk://host:port[,host:port]/path, file:DIRECTORY or memory:`,
+  },
+  UNKNOWN_LAYOUT: {
+    retry: 'never',
+    text: (layout: string) =>
+      `the cluster keeps its ledgers in a layout Daybook does not know (${layout}); it knows HierarchicalLedgerManagerFactory:1. Choose another metadata path`,
+  },
+  BOOKIE_ID_TAKEN: {
+    retry: 'later',
+    text: (bookieId: string, waitedMs: number) =>
+      `another process has registered bookie ${bookieId} and still holds it after ${waitedMs} ms: end it first, or start this one with another --bookie-id`,
+  },
 });
