@@ -1,5 +1,5 @@
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
-const valueOf = makeValues();
+const valueOfCharacter = makeValues();
 
 function makeValues(): Int8Array {
   const out = new Int8Array(128).fill(-1);
@@ -32,7 +32,7 @@ export function bytesOfBase64(text: string): Uint8Array | undefined {
   let pending = 0;
   for (let i = 0; i < length; i++) {
     const code = text.charCodeAt(i);
-    const value = code < 128 ? (valueOf[code] as number) : -1;
+    const value = code < 128 ? (valueOfCharacter[code] as number) : -1;
     if (value < 0) return undefined;
     pending = ((pending << 6) | value) & 0xffff;
     bits += 6;

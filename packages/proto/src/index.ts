@@ -1,4 +1,11 @@
 export {
+  type AppendAcknowledgement,
+  type AppendReply,
+  type AppendRequest,
+  appendRequestBytesDefault,
+  appendStreamVersion,
+} from './bookie/append.js';
+export {
   type AppendBatch,
   type BatchHead,
   batchBytesDefault,
@@ -9,7 +16,11 @@ export {
   entryBytesInBatch,
 } from './bookie/append-batch.js';
 export { AppendBatchBuilder, type AppendBatchBuilderOptions } from './bookie/append-batch-builder.js';
+export { bookieCodeNumbers } from './bookie/codes.js';
+export { type Addressed, type BookieIdentity, isSameIdentity } from './bookie/identity.js';
+export { readEntriesCountMax } from './bookie/read.js';
 export * from './bookie/service.js';
+export { type BookieMethod, bookieMessageBytesMax, bookieServiceDefinition } from './bookie/service-definition.js';
 export { createDigest, type Digest } from './digest.js';
 export {
   decodeEntry,
