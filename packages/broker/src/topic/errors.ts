@@ -9,7 +9,10 @@ export const topicErrors = defineErrors('TOPIC', {
     text: (topic: string) => `${topic} was deleted a moment ago and is not created by itself again yet: create it, or wait a few seconds`,
   },
   IN_USE: { retry: 'never', text: (count: number) => `Topic has ${count} connected producers/consumers` },
-  PRODUCER_BUSY: { retry: 'later', text: (name: string) => `Producer with name '${name}' is already connected to topic` },
+  PRODUCER_BUSY: {
+    retry: 'later',
+    text: (name: string, topic: string) => `Producer with name '${name}' is already connected to topic '${topic}'`,
+  },
   CONSUMER_BUSY: { retry: 'later', text: (detail: string) => detail },
   SUBSCRIPTION_EXISTS: { retry: 'never', text: () => 'Subscription already exists for topic' },
   SUBSCRIPTION_NOT_FOUND: {
