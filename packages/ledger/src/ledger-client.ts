@@ -1,0 +1,157 @@
+import type { BookieRegistry, LedgerRecords, VersionedLedger } from '@daybook/metadata';
+import { type BookieId, createDigest, type EntryId, type LedgerId, type LedgerMetadata } from '@daybook/proto';
+import type { Clock, Random } from '@daybook/runtime';
+import type { BookiePool } from './bookie-pool.js';
+import { ledgerErrors } from './errors.js';
+import { readLastAddConfirmed } from './lac.js';
+import type { CreateLedgerOptions, LedgerClient, LedgerReader, LedgerWriter, OpenLedgerOptions } from './ledger-api.js';
+import { defaultLedgerClientOptions, type LedgerClientOptions } from './ledger-client-options.js';
+import { EnsembleReader, type ReaderDependencies } from './ledger-reader.js';
+import { EnsembleWriter, type WriterDependencies } from './ledger-writer.js';
+import { type LedgerLogger, silentLogger } from './logger.js';
+import { Placement } from './placement.js';
+import { checkQuorumSizes, type QuorumSizes } from './quorum.js';
+import { type RecoveryDependencies, recoverLedger } from './recovery-op.js';
+import type { MemberIdentity } from './writer-state.js';
+
+export interface LedgerClientDependencies {
+  clock: Clock;
+  random: Random;
+  records: LedgerRecords;
+  registry: BookieRegistry;
+  /** Shared by all clients of a process; whoever made it closes it, after the clients. */
+  bookies: BookiePool;
+  logger?: LedgerLogger;
+  options?: Partial<LedgerClientOptions>;
+}
+
+export function createLedgerClient(dependencies: LedgerClientDependencies): LedgerClient {
+  return new EnsembleClient(dependencies);
+}
+
+type SharedDependencies = WriterDependencies & ReaderDependencies & RecoveryDependencies;
+
+class EnsembleClient implements LedgerClient {
+  readonly #d: SharedDependencies;
+  readonly #random: Random;
+  readonly #writers = new Set<EnsembleWriter>();
+  readonly #readers = new Set<EnsembleReader>();
+  #isClosed = false;
+
+  constructor(dependencies: LedgerClientDependencies) {
+    const { clock, random, records, registry, bookies } = dependencies;
+    const options = { ...defaultLedgerClientOptions, ...dependencies.options };
+    const placement = new Placement({ registry, health: bookies, random });
+    const logger = dependencies.logger ?? silentLogger;
+    this.#random = random;
+    this.#d = { clock, records, registry, bookies, placement, logger, ...options, options };
+  }
+
+  async create(options: CreateLedgerOptions): Promise<LedgerWriter> {
+    this.#checkOpen();
+    checkQuorumSizes(options);
+    const { sizes, members } = this.#chooseEnsemble(options);
+    const ledgerId = await this.#d.records.nextLedgerId();
+    const stored = await this.#d.records.create(ledgerId, this.#newMetadata(sizes, members, options));
+    this.#checkOpen();
+    const writer = new EnsembleWriter(this.#d, { ledgerId, stored, members, onClosed: (closed) => this.#writers.delete(closed) });
+    this.#writers.add(writer);
+    return writer;
+  }
+
+  async openWithRecovery(ledgerId: LedgerId, options: OpenLedgerOptions): Promise<LedgerReader> {
+    await this.#readRecord(ledgerId, options);
+    const stored = await recoverLedger(this.#d, ledgerId);
+    return this.#newReader(ledgerId, stored, stored.metadata.lastEntryId);
+  }
+
+  async openWithoutRecovery(ledgerId: LedgerId, options: OpenLedgerOptions): Promise<LedgerReader> {
+    const stored = await this.#readRecord(ledgerId, options);
+    const { metadata } = stored;
+    if (metadata.state === 'CLOSED') return this.#newReader(ledgerId, stored, metadata.lastEntryId);
+    const digest = createDigest(metadata.digestType, metadata.password);
+    const lastAddConfirmed = await readLastAddConfirmed(this.#d, { ledgerId, metadata, digest });
+    return this.#newReader(ledgerId, stored, lastAddConfirmed);
+  }
+
+  async delete(ledgerId: LedgerId): Promise<void> {
+    this.#checkOpen();
+    await this.#d.records.delete(ledgerId);
+  }
+
+  async metadata(ledgerId: LedgerId): Promise<LedgerMetadata> {
+    this.#checkOpen();
+    return (await this.#read(ledgerId)).metadata;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const writer of [...this.#writers]) writer.abandon(ledgerErrors.CLIENT_CLOSED());
+    await Promise.all([...this.#readers].map((reader) => reader.close()));
+  }
+
+  /** Picks the bookies, or throws before anything is written. */
+  #chooseEnsemble(options: CreateLedgerOptions): { sizes: QuorumSizes; members: readonly MemberIdentity[] } {
+    const { ensembleSize, writeQuorumSize, ackQuorumSize } = options;
+    const { placement, registry } = this.#d;
+    const picked = placement.pick(ensembleSize, new Set());
+    const least = options.shrinkToAvailable === true ? ackQuorumSize : ensembleSize;
+    if (picked.length < least) throw ledgerErrors.NOT_ENOUGH_BOOKIES(least, placement.describeWritable(), this.#describeUnwritable());
+    const sizes = { ensembleSize: picked.length, writeQuorumSize: Math.min(writeQuorumSize, picked.length), ackQuorumSize };
+    return { sizes, members: picked.map((bookieId) => ({ bookieId, incarnation: registry.get(bookieId)?.incarnation ?? '' })) };
+  }
+
+  #describeUnwritable(): string {
+    const readOnly = this.#d.registry.list().filter((bookie) => !bookie.isWritable);
+    return readOnly.map((bookie) => `${bookie.bookieId} (read-only)`).join(', ');
+  }
+
+  #newMetadata(sizes: QuorumSizes, members: readonly MemberIdentity[], options: CreateLedgerOptions): LedgerMetadata {
+    const ensemble: BookieId[] = members.map((member) => member.bookieId);
+    return {
+      formatVersion: 3,
+      ...sizes,
+      state: 'OPEN',
+      length: 0,
+      lastEntryId: -1 as EntryId,
+      segments: [{ firstEntryId: 0 as EntryId, ensemble }],
+      digestType: options.digestType ?? 'CRC32C',
+      password: Uint8Array.from(options.password),
+      createdAtMs: this.#d.clock.wallMs(),
+      customMetadata: new Map(options.customMetadata),
+      creationToken: this.#newToken(),
+    };
+  }
+
+  /** 63 random bits, never 0 (which means none). */
+  #newToken(): bigint {
+    return (BigInt(this.#random.u32() >>> 1) << 32n) | BigInt(this.#random.u32() | 1);
+  }
+
+  async #readRecord(ledgerId: LedgerId, options: OpenLedgerOptions): Promise<VersionedLedger> {
+    this.#checkOpen();
+    const stored = await this.#read(ledgerId);
+    const { password, digestType } = stored.metadata;
+    if (options.digestType !== undefined && options.digestType !== digestType) {
+      throw ledgerErrors.WRONG_DIGEST(ledgerId, digestType, options.digestType);
+    }
+    if (Buffer.compare(password, options.password) !== 0) throw ledgerErrors.UNAUTHORIZED(ledgerId);
+    return stored;
+  }
+
+  async #read(ledgerId: LedgerId): Promise<VersionedLedger> {
+    const stored = await this.#d.records.read(ledgerId);
+    if (stored === undefined) throw ledgerErrors.NOT_FOUND(ledgerId);
+    return stored;
+  }
+
+  #newReader(ledgerId: LedgerId, stored: VersionedLedger, lastAddConfirmed: EntryId): LedgerReader {
+    const reader = new EnsembleReader(this.#d, { ledgerId, stored, lastAddConfirmed, onClosed: (closed) => this.#readers.delete(closed) });
+    this.#readers.add(reader);
+    return reader;
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw ledgerErrors.CLIENT_CLOSED();
+  }
+}

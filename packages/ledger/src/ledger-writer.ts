@@ -1,0 +1,317 @@
+import type { BookieRegistry, LedgerRecords, VersionedLedger } from '@daybook/metadata';
+import { type BookieCode, type BookieId, createDigest, type EntryId, type LedgerId, type LedgerMetadata, masterKey } from '@daybook/proto';
+import { type Clock, invariant, type Timer } from '@daybook/runtime';
+import { AppendWaiters } from './append-waiters.js';
+import type { BookiePool, PooledBookie } from './bookie-pool.js';
+import { closeLedger, type LedgerEnd } from './close-ledger.js';
+import { EnsembleMender, type Mendable } from './ensemble-mender.js';
+import { ledgerErrors } from './errors.js';
+import type { AppendListener, LedgerWriter } from './ledger-api.js';
+import { type LedgerClientOptions, lagMsMax } from './ledger-client-options.js';
+import type { LedgerLogger } from './logger.js';
+import type { Placement } from './placement.js';
+import { blobFor, type TurnBatch, TurnBatcher } from './turn-batch.js';
+import {
+  failedIndexes,
+  type MemberIdentity,
+  newWriterState,
+  step,
+  type WriterEffect,
+  type WriterEvent,
+  type WriterFailure,
+  type WriterState,
+} from './writer-state.js';
+
+export interface WriterDependencies {
+  clock: Clock;
+  records: LedgerRecords;
+  registry: BookieRegistry;
+  placement: Placement;
+  bookies: BookiePool;
+  logger: LedgerLogger;
+  options: LedgerClientOptions;
+}
+
+/** How often time-outs are looked at while something is pending. */
+const tickMs = 250;
+
+/**
+ * The doing half of a ledger writer: builds the batches of each turn of the event loop, sends them, keeps the time, tells who waits. All decisions
+ * are `step`'s (writer-state.ts); repairs of the ensemble are the mender's.
+ */
+export class EnsembleWriter implements LedgerWriter, Mendable {
+  readonly ledgerId: LedgerId;
+  readonly state: WriterState<TurnBatch>;
+  stored: VersionedLedger;
+  readonly #d: WriterDependencies;
+  readonly #batcher: TurnBatcher;
+  readonly #mender: EnsembleMender;
+  readonly #connections: (PooledBookie | undefined)[];
+  readonly #waiters = new AppendWaiters();
+  readonly #registryWatch: { stop(): void };
+  readonly #nowMs: () => number;
+  readonly #flush: () => void;
+  readonly #onClosed: (writer: EnsembleWriter) => void;
+  #listener: AppendListener | undefined;
+  #drainTasks: (() => void)[] = [];
+  #lastPushed = -1;
+  #lengthPushed = 0;
+  #isFlushDue = false;
+  #tick: Timer | undefined;
+  #tickDueMs = 0;
+  #error: Error | undefined;
+  #closing: Promise<LedgerEnd> | undefined;
+
+  constructor(
+    dependencies: WriterDependencies,
+    ledger: { ledgerId: LedgerId; stored: VersionedLedger; members: readonly MemberIdentity[]; onClosed: (writer: EnsembleWriter) => void },
+  ) {
+    const { clock, options, registry, bookies } = dependencies;
+    const { metadata } = ledger.stored;
+    this.#d = dependencies;
+    this.ledgerId = ledger.ledgerId;
+    this.stored = ledger.stored;
+    this.#onClosed = ledger.onClosed;
+    this.#nowMs = () => clock.monoMs();
+    this.#flush = () => this.#flushTurn();
+    this.#batcher = new TurnBatcher({
+      sizes: metadata,
+      ledgerId: ledger.ledgerId,
+      masterKey: masterKey(metadata.password),
+      digest: createDigest(metadata.digestType, metadata.password),
+      isRecovery: false,
+    });
+    this.state = newWriterState({
+      sizes: metadata,
+      limits: {
+        appendTimeoutMs: options.addEntryTimeoutMs,
+        quorumTimeoutMs: options.appendQuorumTimeoutMs,
+        lagBytesMax: options.lagBytesMax,
+        lagMsMax,
+      },
+      members: ledger.members,
+      lastConfirmed: -1,
+      lengthConfirmed: 0,
+      nowMs: clock.monoMs(),
+    });
+    this.#connections = ledger.members.map(({ bookieId, incarnation }) => {
+      const bookie = bookies.get(bookieId);
+      return bookie?.incarnation === incarnation ? bookie : undefined;
+    });
+    const mending = { ...dependencies, busyGraceMs: options.addEntryTimeoutMs, storeTimeoutMs: options.appendQuorumTimeoutMs };
+    this.#mender = new EnsembleMender(mending, this);
+    this.#registryWatch = registry.onChange(() => this.#registryChanged());
+  }
+
+  get metadata(): LedgerMetadata {
+    return this.stored.metadata;
+  }
+
+  get lastAddConfirmed(): EntryId {
+    return this.state.lastConfirmed as EntryId;
+  }
+
+  get lastAddPushed(): EntryId {
+    return this.#lastPushed as EntryId;
+  }
+
+  get length(): number {
+    return this.#lengthPushed;
+  }
+
+  get pendingBytes(): number {
+    return this.state.retainedBytes + this.#batcher.bytes;
+  }
+
+  get isFull(): boolean {
+    return this.pendingBytes >= this.#d.options.windowBytes;
+  }
+
+  get isDegraded(): boolean {
+    return this.state.members.some((member) => member.isFailed);
+  }
+
+  get failedBookies(): readonly BookieId[] {
+    return failedIndexes(this.state).map((index) => this.#identityAt(index).bookieId);
+  }
+
+  listen(listener: AppendListener): void {
+    invariant(this.#listener === undefined && this.#lastPushed === -1, 'one listener, set before the first push');
+    this.#listener = listener;
+  }
+
+  onDrain(task: () => void): void {
+    this.#drainTasks.push(task);
+    this.#drain();
+  }
+
+  push(payload: Uint8Array): EntryId {
+    if (this.#error !== undefined) throw this.#error;
+    invariant(!this.isFull, 'wait for onDrain while the writer is full');
+    const entryId = (this.#lastPushed + 1) as EntryId;
+    this.#batcher.add(entryId, this.lastAddConfirmed, this.#lengthPushed + payload.length, payload, this.#nowMs);
+    this.#lastPushed = entryId;
+    this.#lengthPushed += payload.length;
+    if (!this.#isFlushDue) {
+      this.#isFlushDue = true;
+      this.#d.clock.endOfTurn(this.#flush);
+    }
+    return entryId;
+  }
+
+  async append(payload: Uint8Array): Promise<EntryId> {
+    invariant(this.#listener === undefined, 'append is for writers without a listener');
+    while (this.isFull && this.#error === undefined) await new Promise<void>((resolve) => this.onDrain(resolve));
+    return this.#waiters.add(this.push(payload));
+  }
+
+  close(): Promise<LedgerEnd> {
+    if (this.#closing === undefined) {
+      const closing = this.#close();
+      this.#closing = closing;
+      // After a failure (the metadata store was away) it may be tried again.
+      closing.catch(() => {
+        this.#closing = undefined;
+      });
+    }
+    return this.#closing;
+  }
+
+  /** Ends it without a word to the metadata: the process ends, or the test does as if. */
+  abandon(error: Error): void {
+    this.apply({ kind: 'stop', error });
+  }
+
+  /** @internal For the mender. */
+  connect(index: number, bookie: PooledBookie | undefined): void {
+    this.#connections[index] = bookie;
+  }
+
+  /** @internal The only way to the state machine; for the mender too. */
+  apply(event: WriterEvent<TurnBatch>): void {
+    const effects: WriterEffect<TurnBatch>[] = [];
+    step(this.state, event, effects);
+    for (const effect of effects) this.#perform(effect);
+    if (this.#drainTasks.length > 0) this.#drain();
+  }
+
+  #perform(effect: WriterEffect<TurnBatch>): void {
+    switch (effect.kind) {
+      case 'send':
+        this.#send(effect);
+        break;
+      case 'confirmed':
+        this.#waiters.confirmed(effect.upTo as EntryId);
+        this.#listener?.confirmed(effect.upTo as EntryId);
+        break;
+      case 'member-failed': {
+        const { bookieId } = this.#identityAt(effect.index);
+        this.#d.logger.warn({ ledgerId: this.ledgerId, bookieId, code: effect.code }, 'bookie of the ensemble failed');
+        this.#mender.wake();
+        break;
+      }
+      case 'failed':
+        this.#end(this.#errorOf(effect.failure));
+        break;
+    }
+  }
+
+  #send({ index, admission, batch }: Extract<WriterEffect<TurnBatch>, { kind: 'send' }>): void {
+    const connection = this.#connections[index];
+    const answered = (code: BookieCode) => {
+      if (connection !== undefined) this.#d.bookies.report(connection.bookieId, code);
+      this.apply({ kind: 'answered', index, admission, batch, code, nowMs: this.#d.clock.monoMs() });
+    };
+    if (connection === undefined) this.#d.clock.endOfTurn(() => answered('UNAVAILABLE'));
+    else connection.service.append(blobFor(batch, index), answered);
+  }
+
+  #flushTurn(): void {
+    this.#isFlushDue = false;
+    if (this.#error !== undefined) return;
+    for (const batch of this.#batcher.take()) this.apply({ kind: 'append', batch });
+    this.#startTick();
+  }
+
+  #startTick(): void {
+    if (this.#tick !== undefined || this.state.batches.count === 0 || this.#error !== undefined) return;
+    this.#tickDueMs = this.#d.clock.monoMs() + tickMs;
+    this.#tick = this.#d.clock.after(tickMs, () => {
+      this.#tick = undefined;
+      const nowMs = this.#d.clock.monoMs();
+      // A late tick means that this process stood still: answers may be waiting in its sockets, so nobody is judged yet.
+      if (nowMs < this.#tickDueMs + tickMs) this.apply({ kind: 'tick', nowMs });
+      this.#startTick();
+    });
+  }
+
+  #registryChanged(): void {
+    const nowMs = this.#d.clock.monoMs();
+    for (const [index, { identity }] of this.state.members.entries()) {
+      const registered = this.#d.registry.get(identity.bookieId);
+      if (registered !== undefined && registered.incarnation !== identity.incarnation) this.apply({ kind: 'member-lost', index, nowMs });
+    }
+    this.#mender.wake();
+  }
+
+  #drain(): void {
+    if (this.isFull && this.#error === undefined) return;
+    const tasks = this.#drainTasks;
+    this.#drainTasks = [];
+    for (const task of tasks) task();
+  }
+
+  /** Nothing is taken any more: everybody who waits hears why. */
+  #end(error: Error): void {
+    this.#error = error;
+    const isShort = this.state.lastConfirmed < this.#lastPushed;
+    this.#batcher.take();
+    this.#tick?.cancel();
+    this.#registryWatch.stop();
+    this.#mender.wake(); // So that it ends.
+    this.#waiters.failed(error);
+    if (this.state.phase.at === 'failed') this.#d.logger.warn({ ledgerId: this.ledgerId, err: error }, 'ledger writer failed');
+    if (isShort || this.state.phase.at === 'failed') this.#listener?.failed(error, this.lastAddConfirmed);
+    this.#drain();
+    this.#onClosed(this);
+  }
+
+  async #close(): Promise<LedgerEnd> {
+    const isFenced = ledgerErrors.FENCED.is(this.#error);
+    if (this.#error === undefined) {
+      this.apply({ kind: 'close' });
+      this.#end(ledgerErrors.CLOSED(this.ledgerId));
+    }
+    await this.#mender.close();
+    const end = { lastEntryId: this.lastAddConfirmed, length: this.state.lengthConfirmed };
+    this.#lengthPushed = end.length;
+    this.stored = await closeLedger(this.#d.records, { ledgerId: this.ledgerId, stored: this.stored, isFenced, ...end });
+    return end;
+  }
+
+  #errorOf(failure: WriterFailure): Error {
+    const id = this.ledgerId;
+    switch (failure.reason) {
+      case 'fenced':
+        return ledgerErrors.FENCED(id);
+      case 'unauthorized':
+        return ledgerErrors.UNAUTHORIZED(id);
+      case 'bad-request':
+        return ledgerErrors.APPEND_FAILED(id, `bookie ${failure.bookieId} calls the request malformed (do both run the same version?)`);
+      case 'timeout': {
+        const missing = failedIndexes(this.state).map((index) => `${this.#identityAt(index).bookieId} (${this.state.members[index]?.failedWith})`);
+        if (failure.quorumLost)
+          return ledgerErrors.NOT_ENOUGH_BOOKIES(this.metadata.ackQuorumSize, this.#d.placement.describeWritable(), missing.join(', '));
+        return ledgerErrors.APPEND_FAILED(id, `an entry was not acknowledged for ${this.state.limits.quorumTimeoutMs} ms`);
+      }
+      case 'stopped':
+        return failure.error;
+    }
+  }
+
+  #identityAt(index: number): MemberIdentity {
+    const member = this.state.members[index];
+    invariant(member !== undefined, `index ${index} of the ensemble`);
+    return member.identity;
+  }
+}

@@ -1,0 +1,41 @@
+import type { QuorumSizes } from './quorum.js';
+
+/**
+ * Finds how far entries are confirmed from one watermark per index, without looking at single entries.
+ *
+ * `ackedUpTo[i]` = every entry up to this one that index i stores is durable there. Entry e is covered when Qa of its write set reach it; the write set
+ * depends on e mod E only, so the Qa-th highest watermark of each of the E write sets decides for all entries of that residue.
+ */
+export class QuorumAcks {
+  readonly #sizes: QuorumSizes;
+  readonly #scratch: Float64Array;
+
+  constructor(sizes: QuorumSizes) {
+    this.#sizes = sizes;
+    this.#scratch = new Float64Array(sizes.writeQuorumSize);
+  }
+
+  /** The greatest L in lastConfirmed..lastPushed such that all entries in (lastConfirmed, L] are covered. */
+  confirmedUpTo(ackedUpTo: ArrayLike<number>, lastConfirmed: number, lastPushed: number): number {
+    const { ensembleSize, writeQuorumSize } = this.#sizes;
+    if (ensembleSize === writeQuorumSize) return Math.max(lastConfirmed, Math.min(lastPushed, this.#coveredUpTo(ackedUpTo, 0)));
+    let confirmed = lastPushed;
+    for (let residue = 0; residue < ensembleSize; residue++) {
+      const covered = this.#coveredUpTo(ackedUpTo, residue);
+      const from = Math.max(lastConfirmed, covered) + 1;
+      // The first entry of this residue that is not covered.
+      const firstOpen = from + ((((residue - from) % ensembleSize) + ensembleSize) % ensembleSize);
+      if (firstOpen - 1 < confirmed) confirmed = firstOpen - 1;
+    }
+    return Math.max(lastConfirmed, confirmed);
+  }
+
+  /** The Qa-th highest watermark in the write set of the entries with this residue. */
+  #coveredUpTo(ackedUpTo: ArrayLike<number>, residue: number): number {
+    const { ensembleSize, writeQuorumSize, ackQuorumSize } = this.#sizes;
+    const sorted = this.#scratch;
+    for (let i = 0; i < writeQuorumSize; i++) sorted[i] = ackedUpTo[(residue + i) % ensembleSize] as number;
+    sorted.sort();
+    return sorted[writeQuorumSize - ackQuorumSize] as number;
+  }
+}

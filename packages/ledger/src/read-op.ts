@@ -1,0 +1,175 @@
+import {
+  type BookieCode,
+  type BookieId,
+  type Digest,
+  decodeEntry,
+  type Entry,
+  type EntryId,
+  isNegative,
+  type LedgerId,
+  type LedgerMetadata,
+} from '@daybook/proto';
+import { type Clock, DaybookError, type Timer } from '@daybook/runtime';
+import type { BookiePool } from './bookie-pool.js';
+import { segmentEnd, segmentOf, storesEntry, writeSet } from './distribution.js';
+import { ledgerErrors } from './errors.js';
+
+export interface ReadDependencies {
+  clock: Clock;
+  bookies: BookiePool;
+  speculativeReadDelayMs: number;
+}
+
+export interface ReadRange {
+  ledgerId: LedgerId;
+  metadata: LedgerMetadata;
+  digest: Digest;
+  first: EntryId;
+  last: EntryId;
+  bytesMax: number;
+}
+
+/** What one bookie gave: entries that were proved to be the ones asked for, or why not even the first. */
+interface Answer {
+  readonly bookieId: BookieId;
+  readonly code: BookieCode | 'DIGEST_MISMATCH';
+  readonly entries: readonly Entry[];
+}
+
+const entriesPerRequestMax = 1_000;
+
+/**
+ * Reads a first part of first..last, at least one entry, from the replicas (reference 1.8). Any error and any damaged entry makes the next replica be
+ * asked, and so does silence for the speculative delay; the first good answer wins. Rejects with `LEDGER_NO_SUCH_ENTRY` only when every replica of the
+ * first entry said so explicitly, else with `LEDGER_READ_FAILED`. Payloads are views into the bookies' replies.
+ */
+export async function readEntries(dependencies: ReadDependencies, range: ReadRange): Promise<Entry[]> {
+  const { metadata, first } = range;
+  const last = Math.min(segmentEnd(metadata, first, range.last), first + entriesPerRequestMax - 1);
+  const { ensemble } = segmentOf(metadata, first);
+  const op = new ReadOp(dependencies, { ...range, last: last as EntryId }, ensemble);
+  return metadata.ensembleSize > metadata.writeQuorumSize && last > first ? op.readStriped() : op.readFrom(op.replicaOrder(first));
+}
+
+class ReadOp {
+  readonly #d: ReadDependencies;
+  readonly #range: ReadRange;
+  readonly #ensemble: readonly BookieId[];
+
+  constructor(dependencies: ReadDependencies, range: ReadRange, ensemble: readonly BookieId[]) {
+    this.#d = dependencies;
+    this.#range = range;
+    this.#ensemble = ensemble;
+  }
+
+  /** The entry's replicas, the preferred first. Where all bookies hold all entries, ledgers begin at different ones, and each ledger stays with one. */
+  replicaOrder(entryId: EntryId): number[] {
+    const { metadata, ledgerId } = this.#range;
+    const order = writeSet(metadata, metadata.ensembleSize === metadata.writeQuorumSize ? (ledgerId as number as EntryId) : entryId);
+    const rank = (index: number) => this.#d.bookies.readRank(this.#ensemble[index] as BookieId);
+    return order.sort((a, b) => rank(a) - rank(b));
+  }
+
+  /** With more bookies than replicas: every entry from its preferred replica, all those bookies at once. */
+  async readStriped(): Promise<Entry[]> {
+    const { first, last, bytesMax } = this.#range;
+    const byIndex = new Map<number, EntryId[]>();
+    for (let id = first as number; id <= last; id++) {
+      const index = this.replicaOrder(id as EntryId)[0] as number;
+      const ids = byIndex.get(index);
+      if (ids === undefined) byIndex.set(index, [id as EntryId]);
+      else ids.push(id as EntryId);
+    }
+    const share = Math.ceil(bytesMax / byIndex.size);
+    const answers = await Promise.all([...byIndex].map(([index, ids]) => this.#withinDelay(this.#ask(index, ids, share))));
+    const found = new Map(answers.flatMap((answer) => (answer?.entries ?? []).map((entry) => [entry.entryId, entry])));
+    const entries = contiguous(found, first);
+    if (entries.length > 0) return entries;
+    const [preferred, ...others] = this.replicaOrder(first);
+    return this.readFrom([...others, preferred as number]);
+  }
+
+  /** One replica after the other until one gives the first entry. */
+  readFrom(order: readonly number[]): Promise<Entry[]> {
+    const { clock, speculativeReadDelayMs } = this.#d;
+    return new Promise((resolve, reject) => {
+      const answers: Answer[] = [];
+      let nextPlace = 0;
+      let isSettled = false;
+      let timer: Timer | undefined;
+      const askNext = () => {
+        timer?.cancel();
+        const index = order[nextPlace++];
+        if (index === undefined) return;
+        if (nextPlace < order.length) timer = clock.after(speculativeReadDelayMs, askNext);
+        this.#ask(index, this.#idsOf(index), this.#range.bytesMax).then(heard).catch(reject);
+      };
+      const heard = (answer: Answer) => {
+        if (isSettled) return;
+        answers.push(answer);
+        const isGood = answer.entries.length > 0;
+        if (!isGood && answers.length < order.length) return nextPlace < order.length ? askNext() : undefined;
+        isSettled = true;
+        timer?.cancel();
+        if (isGood) resolve(contiguous(new Map(answer.entries.map((entry) => [entry.entryId, entry])), this.#range.first));
+        else reject(this.#failure(answers));
+      };
+      askNext();
+    });
+  }
+
+  #idsOf(index: number): EntryId[] {
+    const ids: EntryId[] = [];
+    for (let id = this.#range.first as number; id <= this.#range.last; id++)
+      if (storesEntry(this.#range.metadata, index, id)) ids.push(id as EntryId);
+    return ids;
+  }
+
+  async #ask(index: number, entryIds: readonly EntryId[], bytesMax: number): Promise<Answer> {
+    const bookieId = this.#ensemble[index] as BookieId;
+    const bookie = this.#d.bookies.get(bookieId);
+    if (bookie === undefined) return { bookieId, code: 'UNAVAILABLE', entries: [] };
+    const reply = await bookie.service.read({ ledgerId: this.#range.ledgerId, entryIds, bytesMax });
+    this.#d.bookies.report(bookieId, reply.code);
+    if (reply.code !== 'OK') return { bookieId, code: reply.code, entries: [] };
+    const entries = verifiedEntries(reply.entries, entryIds, this.#range);
+    return { bookieId, code: entries.length > 0 ? 'OK' : 'DIGEST_MISMATCH', entries };
+  }
+
+  async #withinDelay(answer: Promise<Answer>): Promise<Answer | undefined> {
+    const stop = new AbortController();
+    const late = this.#d.clock.sleep(this.#d.speculativeReadDelayMs, stop.signal).then(() => undefined);
+    const result = await Promise.race([answer, late]);
+    stop.abort();
+    return result;
+  }
+
+  #failure(answers: readonly Answer[]): Error {
+    const { ledgerId, first } = this.#range;
+    const isAbsent = answers.every(({ code }) => code !== 'DIGEST_MISMATCH' && isNegative(code));
+    if (isAbsent) return ledgerErrors.NO_SUCH_ENTRY(ledgerId, first);
+    return ledgerErrors.READ_FAILED(ledgerId, first, answers.map(({ bookieId, code }) => `${bookieId}: ${code}`).join(', '));
+  }
+}
+
+/** The entries of a reply up to the first one that is not what was asked for. */
+export function verifiedEntries(bytes: readonly Buffer[], entryIds: readonly EntryId[], ledger: { ledgerId: LedgerId; digest: Digest }): Entry[] {
+  const entries: Entry[] = [];
+  for (const [place, entryBytes] of bytes.entries()) {
+    const entryId = entryIds[place];
+    if (entryId === undefined) break;
+    try {
+      entries.push(decodeEntry(entryBytes, ledger.digest, ledger.ledgerId, entryId));
+    } catch (error) {
+      if (error instanceof DaybookError) break;
+      throw error;
+    }
+  }
+  return entries;
+}
+
+function contiguous(found: ReadonlyMap<EntryId, Entry>, first: EntryId): Entry[] {
+  const entries: Entry[] = [];
+  for (let entry = found.get(first); entry !== undefined; entry = found.get((first + entries.length) as EntryId)) entries.push(entry);
+  return entries;
+}
