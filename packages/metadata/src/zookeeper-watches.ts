@@ -8,7 +8,7 @@ import type { ZooKeeperClient } from './zookeeper-client.js';
  */
 export class ZooKeeperWatches {
   readonly #table = new WatchTable();
-  readonly #states = new Map<string, 'arming' | 'arming-again' | 'armed'>();
+  readonly #armed = new Map<string, Armed>();
   readonly #fullPath: (path: string) => string;
   #client: ZooKeeperClient | undefined;
 
@@ -18,20 +18,20 @@ export class ZooKeeperWatches {
 
   add(path: string, listener: () => void): Watch {
     const watch = this.#table.add(path, listener);
-    if (this.#client !== undefined && !this.#states.has(path)) this.#arm(path, this.#client);
+    if (this.#client !== undefined && !this.#armed.has(path)) this.#begin(path, this.#client);
     return watch;
   }
 
   /** A connection is there, the old one again or a new session: everything watched may have changed meanwhile. */
   connected(client: ZooKeeperClient): void {
     this.#client = client;
-    this.#states.clear();
-    for (const path of this.#table.paths()) this.#arm(path, client);
+    this.#armed.clear();
+    for (const path of this.#table.paths()) this.#begin(path, client);
   }
 
   disconnected(): void {
     this.#client = undefined;
-    this.#states.clear();
+    this.#armed.clear();
   }
 
   close(): void {
@@ -39,34 +39,47 @@ export class ZooKeeperWatches {
     this.#table.clear();
   }
 
-  #arm(path: string, client: ZooKeeperClient): void {
-    this.#states.set(path, 'arming');
-    const onEvent = () => this.#fired(path, client);
-    const full = this.#fullPath(path);
-    const value = client.watchValue(full, onEvent);
+  #begin(path: string, client: ZooKeeperClient): void {
+    const armed: Armed = { path, client, state: 'arming', onEvent: () => this.#fired(armed) };
+    this.#armed.set(path, armed);
+    this.#arm(armed);
+  }
+
+  #arm(armed: Armed): void {
+    armed.state = 'arming';
+    const full = this.#fullPath(armed.path);
+    const value = armed.client.watchValue(full, armed.onEvent);
     // Without such a path there is nothing to hold the second watch; its creation fires the first one.
-    const children = client.watchChildren(full, onEvent).catch((failure: { reason?: string }) => {
+    const children = armed.client.watchChildren(full, armed.onEvent).catch((failure: { reason?: string }) => {
       if (failure.reason !== 'NO_NODE') throw failure;
     });
     Promise.all([value, children]).then(
-      () => this.#isArmed(path, client),
+      () => this.#isArmed(armed),
       // The connection went, and with it all watches: the next one arms them again.
       () => undefined,
     );
   }
 
-  #isArmed(path: string, client: ZooKeeperClient): void {
-    if (this.#client !== client) return;
-    const fired = this.#states.get(path) === 'arming-again';
-    this.#states.set(path, 'armed');
-    if (fired) this.#fired(path, client);
-    else this.#table.notify(path);
+  #isArmed(armed: Armed): void {
+    if (this.#armed.get(armed.path) !== armed) return;
+    const hasFired = armed.state === 'arming-again';
+    armed.state = 'armed';
+    if (hasFired) this.#fired(armed);
+    else this.#table.notify(armed.path);
   }
 
-  #fired(path: string, client: ZooKeeperClient): void {
-    if (this.#client !== client || !client.isConnected) return;
-    if (!this.#table.has(path)) this.#states.delete(path);
-    else if (this.#states.get(path) === 'armed') this.#arm(path, client);
-    else this.#states.set(path, 'arming-again');
+  #fired(armed: Armed): void {
+    if (this.#armed.get(armed.path) !== armed || !armed.client.isConnected) return;
+    if (!this.#table.has(armed.path)) this.#armed.delete(armed.path);
+    else if (armed.state === 'armed') this.#arm(armed);
+    else armed.state = 'arming-again';
   }
+}
+
+/** A path watched over one connection. Its one `onEvent` serves all its watches, because the library keeps one of the same function only. */
+interface Armed {
+  readonly path: string;
+  readonly client: ZooKeeperClient;
+  state: 'arming' | 'arming-again' | 'armed';
+  readonly onEvent: () => void;
 }

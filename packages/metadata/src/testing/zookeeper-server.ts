@@ -107,11 +107,12 @@ export class ZooKeeperServer {
       { stdio: ['ignore', log.fd, log.fd], cwd: this.dataDirectory },
     );
     this.#process = child;
-    await log.close();
-    await new Promise<void>((resolve, reject) => {
+    const spawned = new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve);
       child.once('error', reject);
     });
+    await log.close();
+    await spawned;
     for (let waitedMs = 0; waitedMs < startMsMax; waitedMs += pollMs) {
       if (child.exitCode !== null || child.signalCode !== null) break;
       if (await this.#answers()) return;
