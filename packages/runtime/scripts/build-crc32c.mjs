@@ -18,7 +18,6 @@ const op = {
   brIf: 0x0d,
   localGet: 0x20,
   localSet: 0x21,
-  localTee: 0x22,
   load: 0x28,
   load8u: 0x2d,
   constant: 0x41,
@@ -50,7 +49,6 @@ function signed(value) {
 
 const get = (local) => [op.localGet, local];
 const set = (local) => [op.localSet, local];
-const tee = (local) => [op.localTee, local];
 const constant = (value) => [op.constant, ...signed(value)];
 const load = (offset) => [op.load, 2, ...unsigned(offset)];
 const section = (id, body) => [id, ...unsigned(body.length), ...body];
@@ -68,10 +66,10 @@ function lookUp(word, index, table) {
 function sixteenBytes() {
   const code = [];
   code.push(...get(at), ...load(0), ...get(state), op.xor, ...set(word0));
-  [word1, word2, word3].forEach((word, i) => code.push(...get(at), ...load(4 * (i + 1)), ...set(word)));
+  for (const [i, word] of [word1, word2, word3].entries()) code.push(...get(at), ...load(4 * (i + 1)), ...set(word));
   // The words that do not wait for the state come first.
   const lookUps = [word3, word2, word1, word0].flatMap((word, i) => [3, 2, 1, 0].map((index) => lookUp(word, index, 4 * i + 3 - index)));
-  lookUps.forEach((lookUpCode, i) => code.push(...lookUpCode, ...(i === 0 ? [] : [op.xor])));
+  for (const [i, lookUpCode] of lookUps.entries()) code.push(...lookUpCode, ...(i === 0 ? [] : [op.xor]));
   return [...code, ...set(state)];
 }
 
@@ -89,7 +87,7 @@ function eachUntilStop(step, body) {
 const code = [
   ...[...get(at), ...get(length), ...constant(-16), op.and, op.add, ...set(stop)],
   ...eachUntilStop(16, sixteenBytes()),
-  ...[...get(stop), ...get(length), ...constant(15), op.and, op.add, ...tee(stop), ...set(stop)],
+  ...[...get(stop), ...get(length), ...constant(15), op.and, op.add, ...set(stop)],
   ...eachUntilStop(1, oneByte()),
   ...[...get(state), op.end],
 ];

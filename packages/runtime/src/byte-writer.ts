@@ -16,25 +16,28 @@ export class ByteWriter {
 
   u8(value: number): this {
     requireInteger('an unsigned byte', value, 0, 0xff);
-    this.#buffer[this.#make(1)] = value;
+    this.#byte(value);
     return this;
   }
 
   u16(value: number): this {
     requireInteger('16 unsigned bits', value, 0, 0xffff);
-    this.#buffer.writeUInt16BE(value, this.#make(2));
+    const at = this.#make(2);
+    this.#buffer.writeUInt16BE(value, at);
     return this;
   }
 
   u32(value: number): this {
     requireInteger('32 unsigned bits', value, 0, 0xffff_ffff);
-    this.#buffer.writeUInt32BE(value, this.#make(4));
+    const at = this.#make(4);
+    this.#buffer.writeUInt32BE(value, at);
     return this;
   }
 
   i32(value: number): this {
     requireInteger('32 signed bits', value, -0x8000_0000, 0x7fff_ffff);
-    this.#buffer.writeInt32BE(value, this.#make(4));
+    const at = this.#make(4);
+    this.#buffer.writeInt32BE(value, at);
     return this;
   }
 
@@ -49,13 +52,15 @@ export class ByteWriter {
 
   bigI64(value: bigint): this {
     if (BigInt.asIntN(64, value) !== value) throw bytesErrors.OUT_OF_RANGE('64 signed bits', value);
-    this.#buffer.writeBigInt64BE(value, this.#make(8));
+    const at = this.#make(8);
+    this.#buffer.writeBigInt64BE(value, at);
     return this;
   }
 
   bigU64(value: bigint): this {
     if (BigInt.asUintN(64, value) !== value) throw bytesErrors.OUT_OF_RANGE('64 unsigned bits', value);
-    this.#buffer.writeBigUInt64BE(value, this.#make(8));
+    const at = this.#make(8);
+    this.#buffer.writeBigUInt64BE(value, at);
     return this;
   }
 
@@ -64,15 +69,16 @@ export class ByteWriter {
     requireInteger('a varint below 2^53', value, 0, Number.MAX_SAFE_INTEGER);
     let rest = value;
     while (rest >= 0x80) {
-      this.#buffer[this.#make(1)] = (rest % 128) | 0x80;
+      this.#byte((rest % 128) | 0x80);
       rest = Math.floor(rest / 128);
     }
-    this.#buffer[this.#make(1)] = rest;
+    this.#byte(rest);
     return this;
   }
 
   bytes(source: Uint8Array): this {
-    this.#buffer.set(source, this.#make(source.length));
+    const at = this.#make(source.length);
+    this.#buffer.set(source, at);
     return this;
   }
 
@@ -122,6 +128,12 @@ export class ByteWriter {
     this.#position = 0;
   }
 
+  #byte(value: number): void {
+    const at = this.#make(1);
+    this.#buffer[at] = value;
+  }
+
+  /** Makes room and moves on. It may replace the buffer: call it before naming `this.#buffer`. */
   #make(count: number): number {
     const at = this.#position;
     const end = at + count;
