@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { crc32 } from './crc32.js';
-import { crc32c } from './crc32c-table.js';
+import { crc32, crc32c } from '@daybook/runtime';
 import type { DigestType } from './ledger-metadata.js';
 import { macKey } from './master-key.js';
 import { readUint32, writeUint32 } from './wire/int64.js';
@@ -55,7 +54,8 @@ const crc32cDigest: Digest = {
 };
 
 function crc32Of(bytes: Uint8Array, headerOffset: number, headerBytes: number, payloadOffset: number, payloadBytes: number): number {
-  return crc32(bytes, crc32(bytes, 0, headerOffset, headerOffset + headerBytes), payloadOffset, payloadOffset + payloadBytes);
+  const header = crc32(bytes.subarray(headerOffset, headerOffset + headerBytes));
+  return crc32(bytes.subarray(payloadOffset, payloadOffset + payloadBytes), header);
 }
 
 const crc32Digest: Digest = {

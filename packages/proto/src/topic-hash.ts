@@ -1,4 +1,4 @@
-import { crc32 } from './crc32.js';
+import { crc32 } from '@daybook/runtime';
 import type { TopicName } from './topic-name.js';
 
 const utf8 = new TextEncoder();

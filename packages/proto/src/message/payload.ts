@@ -1,4 +1,4 @@
-import { crc32c } from '../crc32c-table.js';
+import { crc32c } from '@daybook/runtime';
 import { decoding, Malformed, protoErrors } from '../errors.js';
 import { readUint32, writeUint32 } from '../wire/int64.js';
 import { WireReader } from '../wire/reader.js';
