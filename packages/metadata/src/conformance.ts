@@ -160,7 +160,23 @@ async function testNames(check: Check): Promise<void> {
   });
 
   await check('bad paths -> METADATA_BAD_PATH from every method', async (t, { first }) => {
-    const bad = ['', 'a', 'a/b', '//', '/a//b', '/a/', '/.', '/..', '/a/./b', '/a/../b', '/a\u0000b', '/a\nb', '/\ud83d', '/a\u0085', `/${'x'.repeat(pathBytesMax)}`];
+    const bad = [
+      '',
+      'a',
+      'a/b',
+      '//',
+      '/a//b',
+      '/a/',
+      '/.',
+      '/..',
+      '/a/./b',
+      '/a/../b',
+      '/a\u0000b',
+      '/a\nb',
+      '/\ud83d',
+      '/a\u0085',
+      `/${'x'.repeat(pathBytesMax)}`,
+    ];
     for (const path of bad) {
       await t.rejects(first.get(path), { code: 'METADATA_BAD_PATH' }, JSON.stringify(path.slice(0, 20)));
       await t.rejects(first.put(path, bytes(''), 'any'), { code: 'METADATA_BAD_PATH' });
@@ -313,7 +329,9 @@ async function testConcurrency(check: Check): Promise<void> {
   });
 
   await check('many creators of one path -> exactly one wins', async (t, { first, second }) => {
-    const results = await Promise.allSettled(Array.from({ length: 10 }, (_, i) => (i % 2 === 0 ? first : second).put('/deep/new/one', bytes(`${i}`), 'absent')));
+    const results = await Promise.allSettled(
+      Array.from({ length: 10 }, (_, i) => (i % 2 === 0 ? first : second).put('/deep/new/one', bytes(`${i}`), 'absent')),
+    );
     const winners = results.flatMap((result, i) => (result.status === 'fulfilled' ? [i] : []));
     t.equal(winners.length, 1);
     t.strictSame((await second.get('/deep/new/one'))?.value, bytes(`${winners[0]}`));
@@ -337,13 +355,17 @@ async function testConcurrency(check: Check): Promise<void> {
   });
 
   await check('many sequential writers at once -> all different', async (t, { first, second }) => {
-    const made = await Promise.all(Array.from({ length: 50 }, (_, i) => (i % 2 === 0 ? first : second).put('/q/n-', bytes(''), 'absent', { sequential: true })));
+    const made = await Promise.all(
+      Array.from({ length: 50 }, (_, i) => (i % 2 === 0 ? first : second).put('/q/n-', bytes(''), 'absent', { sequential: true })),
+    );
     t.equal(new Set(made.map((each) => each.path)).size, 50);
     t.equal((await first.children('/q')).length, 50);
   });
 
   await check('many writers with any -> each counts as one version', async (t, { first, second }) => {
-    const versions = (await Promise.all(Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? first : second).put('/any', bytes(`${i}`), 'any')))).map((r) => r.version);
+    const versions = (await Promise.all(Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? first : second).put('/any', bytes(`${i}`), 'any')))).map(
+      (r) => r.version,
+    );
     t.equal(new Set(versions).size, 20);
     t.equal((await first.get('/any'))?.version, 19);
   });

@@ -52,23 +52,26 @@ t.test('memory store: expiry -> ephemeral values vanish, lost, connected, watche
   tt.equal((await store.get('/live'))?.ownEphemeral, true);
 });
 
-t.test('memory store: cut shorter than the session time-out -> the session goes on; longer -> its values go at the time-out, before it knows', async (tt) => {
-  const { queue, store, other } = simulated();
-  const states: string[] = [];
-  store.onSession((state) => states.push(state));
-  await store.put('/live', Buffer.from('x'), 'absent', { ephemeral: true });
-  store.suspend();
-  await tt.rejects(store.get('/live'), { code: 'METADATA_UNAVAILABLE' });
-  await queue.runFor(9_999);
-  store.resume();
-  tt.equal((await store.get('/live'))?.ownEphemeral, true);
-  store.suspend();
-  await queue.runFor(10_001);
-  tt.equal(await other.get('/live'), undefined);
-  tt.equal(store.session, 'suspended');
-  store.resume();
-  tt.strictSame(states, ['suspended', 'connected', 'suspended', 'lost', 'connected']);
-});
+t.test(
+  'memory store: cut shorter than the session time-out -> the session goes on; longer -> its values go at the time-out, before it knows',
+  async (tt) => {
+    const { queue, store, other } = simulated();
+    const states: string[] = [];
+    store.onSession((state) => states.push(state));
+    await store.put('/live', Buffer.from('x'), 'absent', { ephemeral: true });
+    store.suspend();
+    await tt.rejects(store.get('/live'), { code: 'METADATA_UNAVAILABLE' });
+    await queue.runFor(9_999);
+    store.resume();
+    tt.equal((await store.get('/live'))?.ownEphemeral, true);
+    store.suspend();
+    await queue.runFor(10_001);
+    tt.equal(await other.get('/live'), undefined);
+    tt.equal(store.session, 'suspended');
+    store.resume();
+    tt.strictSame(states, ['suspended', 'connected', 'suspended', 'lost', 'connected']);
+  },
+);
 
 t.test('memory store: a change during a cut -> the watcher is called after it', async (tt) => {
   const { store, other } = simulated();
@@ -103,7 +106,9 @@ t.test('memory store: slow requests -> one session stays in order, and one seed 
   const { queue, store } = simulated();
   store.setFaults({ delayMsMax: 100 });
   const versions: number[] = [];
-  await queue.complete(Promise.all(Array.from({ length: 30 }, async (_, i) => versions.push((await store.put('/o', Buffer.from(`${i}`), 'any')).version))));
+  await queue.complete(
+    Promise.all(Array.from({ length: 30 }, async (_, i) => versions.push((await store.put('/o', Buffer.from(`${i}`), 'any')).version))),
+  );
   tt.equal((await queue.complete(store.get('/o')))?.value.toString(), '29');
 });
 

@@ -104,7 +104,7 @@ export class MetadataTree {
   }
 
   /** Puts a value from a log or snapshot in its place whatever was there; its parents come before it. */
-  restore(path: string, value: Buffer, version: number, nextSequence?: number): void {
+  restore(path: string, value: Buffer, version: number): void {
     let node = this.#nodes.get(path);
     if (node === undefined) {
       node = newNode(value, version, noOwner);
@@ -112,7 +112,11 @@ export class MetadataTree {
     }
     node.value = value;
     node.version = version;
-    if (nextSequence !== undefined) node.nextSequence = nextSequence;
+  }
+
+  restoreSequence(path: string, next: number): void {
+    const node = this.#nodes.get(path);
+    if (node !== undefined) node.nextSequence = next;
   }
 
   /** Removes a value as a log says it was; false when it is not there or has children. */

@@ -1,6 +1,6 @@
-import type { TreeChange } from './metadata-tree.js';
 import { parentOf } from './metadata-path.js';
 import type { Watch } from './metadata-store.js';
+import type { TreeChange } from './metadata-tree.js';
 
 type Listener = () => void;
 

@@ -63,7 +63,12 @@ export class ZooKeeperClient {
       this.#client.getData(path, (error, data, stat) => {
         settle();
         if (error) reject(failureOf(error));
-        else resolve({ value: data === undefined || data === null ? Buffer.alloc(0) : Buffer.from(data), version: stat.version, owner: stat.ephemeralOwner });
+        else
+          resolve({
+            value: data === undefined || data === null ? Buffer.alloc(0) : Buffer.from(data),
+            version: stat.version,
+            owner: stat.ephemeralOwner,
+          });
       });
     });
   }

@@ -45,7 +45,11 @@ async function testConformance(server: ZooKeeperServer): Promise<void> {
 }
 
 /** A store behind a proxy, and one beside it that looks on. */
-async function withProxy(server: ZooKeeperServer, tt: Test, body: (x: { store: ZooKeeperStore; proxy: TcpProxy; other: MetadataStore }) => Promise<void>) {
+async function withProxy(
+  server: ZooKeeperServer,
+  tt: Test,
+  body: (x: { store: ZooKeeperStore; proxy: TcpProxy; other: MetadataStore }) => Promise<void>,
+) {
   const proxy = await TcpProxy.start(server.port);
   const root = `/faults/${tt.name.replace(/[^a-z]+/gi, '-')}`;
   const store = await openZooKeeperStore({ url: `zk://127.0.0.1:${proxy.port}${root}`, clock, metadataSessionTimeoutMs: sessionMs });
@@ -128,7 +132,11 @@ async function testFaults(server: ZooKeeperServer): Promise<void> {
       proxy.refuse();
       const gone = new Promise<void>((resolve) => {
         const watch = other.watch('/live', () => {
-          other.get('/live').then((found) => found ?? (watch.stop(), resolve()), tt.threw);
+          other.get('/live').then((found) => {
+            if (found !== undefined) return;
+            watch.stop();
+            resolve();
+          }, tt.threw);
         });
       });
       await gone;
@@ -177,7 +185,9 @@ async function testFaults(server: ZooKeeperServer): Promise<void> {
   await t.test('ZooKeeper store: nobody listens -> opening rejects with METADATA_UNAVAILABLE', async (tt) => {
     const proxy = await TcpProxy.start(server.port);
     proxy.refuse();
-    await tt.rejects(openZooKeeperStore({ url: `zk://127.0.0.1:${proxy.port}/x`, clock, metadataSessionTimeoutMs: 300 }), { code: 'METADATA_UNAVAILABLE' });
+    await tt.rejects(openZooKeeperStore({ url: `zk://127.0.0.1:${proxy.port}/x`, clock, metadataSessionTimeoutMs: 300 }), {
+      code: 'METADATA_UNAVAILABLE',
+    });
     await proxy.stop();
   });
 
@@ -207,7 +217,12 @@ async function testLostAnswers(server: ZooKeeperServer): Promise<void> {
     { what: 'create', write: (s) => s.put('/new', bytes('mine'), 'absent'), expected: 'METADATA_UNAVAILABLE' },
     { what: 'create sequential', write: (s) => s.put('/new-', bytes('mine'), 'absent', { sequential: true }), expected: 'METADATA_UNAVAILABLE' },
     { what: 'replace a version', write: (s) => s.put('/old', bytes('mine'), 0), expected: 'METADATA_UNAVAILABLE' },
-    { what: 'replace a version, changed twice since', write: (s) => s.put('/old', bytes('mine'), 0), meanwhile: (o) => o.put('/old', bytes('x'), 1), expected: 'METADATA_UNAVAILABLE' },
+    {
+      what: 'replace a version, changed twice since',
+      write: (s) => s.put('/old', bytes('mine'), 0),
+      meanwhile: (o) => o.put('/old', bytes('x'), 1),
+      expected: 'METADATA_UNAVAILABLE',
+    },
     { what: 'replace any', write: (s) => s.put('/old', bytes('mine'), 'any'), expected: 'done' },
     { what: 'delete any', write: (s) => s.delete('/old', 'any'), expected: 'done' },
     { what: 'delete a version', write: (s) => s.delete('/old', 0), expected: 'METADATA_UNAVAILABLE' },
@@ -281,16 +296,19 @@ async function testRestarts(server: ZooKeeperServer): Promise<void> {
     await store.close();
   });
 
-  await t.test('ZooKeeper store: server stopped still (SIGSTOP) past the session time-out -> noticed, operations end, back to work afterwards', async (tt) => {
-    const store = await openZooKeeperStore({ url: `zk://${server.address}/stopped`, clock, metadataSessionTimeoutMs: sessionMs });
-    server.pause();
-    await tt.rejects(store.put('/a', bytes('x'), 'absent'), { code: 'METADATA_UNAVAILABLE' });
-    await tt.rejects(store.get('/a'), { code: 'METADATA_UNAVAILABLE' });
-    server.resume();
-    await reaches(store, 'connected');
-    await store.put('/b', bytes('x'), 'any');
-    await store.close();
-  });
+  await t.test(
+    'ZooKeeper store: server stopped still (SIGSTOP) past the session time-out -> noticed, operations end, back to work afterwards',
+    async (tt) => {
+      const store = await openZooKeeperStore({ url: `zk://${server.address}/stopped`, clock, metadataSessionTimeoutMs: sessionMs });
+      server.pause();
+      await tt.rejects(store.put('/a', bytes('x'), 'absent'), { code: 'METADATA_UNAVAILABLE' });
+      await tt.rejects(store.get('/a'), { code: 'METADATA_UNAVAILABLE' });
+      server.resume();
+      await reaches(store, 'connected');
+      await store.put('/b', bytes('x'), 'any');
+      await store.close();
+    },
+  );
 
   await t.test('ZooKeeper store: closed while the server is away -> ends soon, and leaves no socket behind', async (tt) => {
     const store = await openZooKeeperStore({ url: `zk://${server.address}/closing`, clock, metadataSessionTimeoutMs: sessionMs });

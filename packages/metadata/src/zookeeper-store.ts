@@ -145,7 +145,10 @@ export class ZooKeeperStore implements MetadataStore {
       return;
     }
     this.#watches.disconnected();
-    if (state === 'disconnected') return this.#listeners.change('suspended');
+    if (state === 'disconnected') {
+      this.#listeners.change('suspended');
+      return;
+    }
     this.#client = this.#newClient();
     this.#listeners.change('lost');
   }
@@ -156,7 +159,8 @@ export class ZooKeeperStore implements MetadataStore {
 
   /** Runs `attempt` with a connection, again after each loss (then with `isAfterLoss`), until it is answered or the session time-out has passed. */
   async #perform<T>(path: string, bytes: number, attempt: (client: ZooKeeperClient, isAfterLoss: boolean) => Promise<T>): Promise<T> {
-    if (this.#pendingBytes + bytes > pendingBytesMax) throw metadataErrors.UNAVAILABLE(`${this.#pendingBytes} bytes are waiting to be written already`);
+    if (this.#pendingBytes + bytes > pendingBytesMax)
+      throw metadataErrors.UNAVAILABLE(`${this.#pendingBytes} bytes are waiting to be written already`);
     this.#pendingBytes += bytes + operationBytes;
     const deadlineMs = this.#clock.monoMs() + this.#sessionTimeoutMs;
     try {

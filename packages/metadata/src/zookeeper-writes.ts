@@ -46,7 +46,13 @@ export async function createNode(write: Write, how: { isEphemeral: boolean; isSe
     const settled = await settleCreate(write, how.isEphemeral);
     if (settled !== undefined) return settled;
   }
-  const kind: NodeKind = how.isSequential ? (how.isEphemeral ? 'ephemeralSequential' : 'persistentSequential') : how.isEphemeral ? 'ephemeral' : 'persistent';
+  const kind: NodeKind = how.isSequential
+    ? how.isEphemeral
+      ? 'ephemeralSequential'
+      : 'persistentSequential'
+    : how.isEphemeral
+      ? 'ephemeral'
+      : 'persistent';
   for (let round = 0; round < roundsMax; round++) {
     try {
       return { path: await write.client.create(write.path, write.value, kind), version: 0 };
@@ -140,4 +146,3 @@ async function makeParents(write: Write): Promise<void> {
 function isFailure(error: unknown, reason: string): error is ZooKeeperFailure {
   return error instanceof ZooKeeperFailure && error.reason === reason;
 }
-

@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+// biome-ignore lint/style/noRestrictedImports: a real server's folder.
 import { access, mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 // biome-ignore lint/style/noRestrictedImports: a process of its own is started and asked here, at the edge of everything.
 import { connect, createServer } from 'node:net';
@@ -160,7 +161,8 @@ export async function findZooKeeper(): Promise<ZooKeeperInstallation | { missing
   return { java, classPath: ['zookeeper.jar', 'slf4j-log4j12.jar', 'log4j-1.2.jar'].map((jar) => join(jars, jar)).join(':') };
 }
 
-const howToInstall = 'Install it (Debian: apt-get install zookeeper default-jre-headless), or set DAYBOOK_ZOOKEEPER_CLASSPATH to the jars of a ZooKeeper 3.8 or newer.';
+const howToInstall =
+  'Install it (Debian: apt-get install zookeeper default-jre-headless), or set DAYBOOK_ZOOKEEPER_CLASSPATH to the jars of a ZooKeeper 3.8 or newer.';
 const startMsMax = 30_000;
 const pollMs = 50;
 
