@@ -1,0 +1,98 @@
+import type { AppendBatch, BookieCode } from '@daybook/proto';
+import type { Journal } from './journal/journal.js';
+import { recordTypes } from './journal/journal-format.js';
+import type { LedgerStorage } from './storage/ledger-storage.js';
+
+export interface AppendPathOptions {
+  storage: LedgerStorage;
+  journal: Journal;
+  batchBytesMax: number;
+  journalQueueBytesMax: number;
+  heldBytesMax: number;
+  onChange(): void;
+}
+
+interface Held {
+  batch: AppendBatch;
+  done: (code: BookieCode) => void;
+}
+
+/**
+ * Batches on their way in: checked, put into the write cache, then journaled. A batch that finds the write cache or the journal's queue full is held, with
+ * all that come after it, until there is room; what is held is bounded, and beyond that refused. Fences are checked in the same turn in which the batch
+ * is handed to the journal, so an append is journaled before a fence or refused.
+ */
+export class AppendPath {
+  readonly #options: AppendPathOptions;
+  #held: Held[] = [];
+  #heldBytes = 0;
+
+  constructor(options: AppendPathOptions) {
+    this.#options = options;
+  }
+
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  append(batch: AppendBatch, done: (code: BookieCode) => void): void {
+    if (this.#held.length === 0 && this.#tryAppend(batch, done)) return;
+    const bytes = batch.bytes.length;
+    if (this.#heldBytes + bytes > this.#options.heldBytesMax) {
+      refuse('TOO_MANY_REQUESTS', done);
+      return;
+    }
+    this.#held.push({ batch, done });
+    this.#heldBytes += bytes;
+  }
+
+  /** There may be room: after a flush began or ended, and after a commit. */
+  resume(): void {
+    let taken = 0;
+    for (const { batch, done } of this.#held) {
+      if (!this.#tryAppend(batch, done)) break;
+      this.#heldBytes -= batch.bytes.length;
+      taken++;
+    }
+    if (taken > 0) this.#held = this.#held.slice(taken);
+  }
+
+  /** Answers everything that is held: the bookie stops. */
+  refuseHeld(code: BookieCode): void {
+    const held = this.#held;
+    this.#held = [];
+    this.#heldBytes = 0;
+    for (const { done } of held) refuse(code, done);
+  }
+
+  /** False when there is no room now; otherwise the batch was taken or refused. */
+  #tryAppend(batch: AppendBatch, done: (code: BookieCode) => void): boolean {
+    const { storage, journal } = this.#options;
+    const { ledgerId, bytes } = batch;
+    const code = this.#check(batch);
+    if (code !== 'OK') {
+      refuse(code, done);
+      return true;
+    }
+    if (!storage.hasRoomFor(bytes.length) || journal.queuedBytes + bytes.length > this.#options.journalQueueBytesMax) return false;
+    if (!storage.states.has(ledgerId)) storage.states.create(ledgerId, batch.masterKey());
+    storage.add(ledgerId, bytes);
+    journal.append(recordTypes.appendBatch, bytes, (isDurable) => done(isDurable ? 'OK' : 'IO_ERROR'));
+    this.#options.onChange();
+    return true;
+  }
+
+  #check(batch: AppendBatch): BookieCode {
+    const { states } = this.#options.storage;
+    if (batch.bytes.length > this.#options.batchBytesMax) return 'BAD_REQUEST';
+    if (!states.has(batch.ledgerId)) return 'OK';
+    if (!states.keyMatches(batch.ledgerId, batch.masterKey())) return 'UNAUTHORIZED';
+    if (!batch.isRecovery && states.isFenced(batch.ledgerId)) return 'FENCED';
+    return 'OK';
+  }
+}
+
+/** Never in the same turn: `done` must not be called before `append` returned. */
+export function refuse(code: BookieCode, done: (code: BookieCode) => void): void {
+  queueMicrotask(() => done(code));
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod';
+
+const size = (defaultMB: number, minMB: number, text: string) => z.int().min(minMB).max(1_048_576).default(defaultMB).describe(text);
+
+/** Settings of a bookie; names and units are BookKeeper's where the meaning is the same. */
+export const bookieConfigSchema = z
+  .strictObject({
+    bookieId: z
+      .string()
+      .regex(/^[A-Za-z0-9._:-]+$/)
+      .refine((id) => id !== 'readonly')
+      .optional()
+      .describe('Name of this bookie, for the life of its disks. Default: made up at the first start and kept in the cookie.'),
+    journalDirectories: z
+      .array(z.string().min(1))
+      .min(1)
+      .max(1, 'this version writes one journal: name one directory')
+      .describe('Where the journal goes: a disk of its own, if there is one.'),
+    ledgerDirectories: z.array(z.string().min(1)).min(1).describe('Where entry logs and their indexes go.'),
+    allowStorageExpansion: z.boolean().default(false).describe('Accept additional, empty ledger directories at this start.'),
+    journalSyncData: z
+      .boolean()
+      .default(true)
+      .describe('Sync the journal before an entry is acknowledged. False loses acknowledged entries when the power fails.'),
+    journalMaxSizeMB: z.int().min(16).max(4095).default(128).describe('Size of a journal file.'),
+    journalPreAllocSizeMB: size(4, 1, 'How far ahead of the data a journal file is filled with zeros.'),
+    journalMaxGroupWaitMSec: z
+      .int()
+      .min(0)
+      .max(1000)
+      .default(0)
+      .describe('How long an idle journal waits for more entries to write together. More saves CPU at low rates and costs latency.'),
+    writeCacheMaxSizeMB: size(64, 16, 'Entries not yet in an entry log; half of it takes new ones while the other half is written out.'),
+    readCacheMaxSizeMB: size(32, 1, 'Entries read ahead.'),
+    ledgerCacheMaxSizeMB: size(16, 1, 'Index blocks.'),
+    logSizeLimit: z
+      .int()
+      .min(16 * 1024 * 1024)
+      .max(1024 * 1024 * 1024)
+      .default(256 * 1024 * 1024)
+      .describe('Size of an entry log, in bytes.'),
+    flushIntervalMs: z.int().min(10).max(3_600_000).default(10_000).describe('How old an entry gets before it is written to an entry log.'),
+  })
+  .refine(({ journalDirectories, ledgerDirectories }) => new Set([...ledgerDirectories]).size === ledgerDirectories.length && journalDirectories, {
+    message: 'each ledger directory may be named once',
+    path: ['ledgerDirectories'],
+  });
+
+export type BookieConfig = z.output<typeof bookieConfigSchema>;
+export type BookieConfigInput = z.input<typeof bookieConfigSchema>;

@@ -1,0 +1,213 @@
+import { type BookieId, type Cookie, decodeCookie, encodeCookie } from '@daybook/proto';
+import { type Disk, type Random, uuid } from '@daybook/runtime';
+import { bookieErrors } from './errors.js';
+import { readWholeFile, replaceFile } from './storage/replace-file.js';
+
+const cookieFileName = 'VERSION';
+const incarnationFileName = 'INCARNATION';
+
+/** The store's side of cookies; none when the bookie runs without a metadata store. */
+export interface CookieRecords {
+  read(bookieId: BookieId): Promise<{ bytes: Buffer; version: number } | undefined>;
+  /** Rejects when the record changed meanwhile. */
+  write(bookieId: BookieId, bytes: Buffer, expected: number | 'absent'): Promise<void>;
+}
+
+export interface IdentityOptions {
+  disk: Disk;
+  random: Random;
+  journalDirectories: readonly string[];
+  ledgerDirectories: readonly string[];
+  /** The configured id; without one, that of the cookie, or a new one. */
+  bookieId: BookieId | undefined;
+  /** The cluster's id, from metadata. */
+  instanceId: string | undefined;
+  records: CookieRecords | undefined;
+  allowStorageExpansion: boolean;
+  /** Directories below it are written down relative to it, so that the whole folder may move. */
+  dataDirectory: string | undefined;
+}
+
+export interface Identity {
+  bookieId: BookieId;
+  /** New whenever the directories are formatted. */
+  incarnation: string;
+  /** False when this start made the directories. */
+  isKnown: boolean;
+}
+
+interface DirectoryCookie {
+  path: string;
+  cookie: Cookie | undefined;
+  incarnation: string | undefined;
+  isEmpty: boolean;
+  isJournal: boolean;
+}
+
+/**
+ * Proves that these are the disks of this bookie, all of them, and of this cluster; stamps new ones. Anything else is refused with the way out
+ * (`BOOKIE_COOKIE_REFUSED`): a bookie with an empty disk must not answer under its old identity (rule R15).
+ */
+export async function checkIdentity(options: IdentityOptions): Promise<Identity> {
+  const directories = await readDirectories(options);
+  const stamped = directories.filter((directory) => directory.cookie !== undefined);
+  const known = stamped[0]?.cookie;
+  const bookieId = options.bookieId ?? (known?.bookieId as BookieId | undefined) ?? (uuid(options.random) as BookieId);
+  const record = await options.records?.read(bookieId);
+  const cookie = cookieOf(options, bookieId, known);
+  if (known === undefined) {
+    if (record !== undefined) throw refusedWiped(bookieId);
+    const used = directories.find((directory) => !directory.isEmpty);
+    if (used !== undefined) throw refusedForeign(used.path);
+    return stampNew(options, directories, cookie);
+  }
+  for (const directory of stamped) checkSame(directory, stamped[0] as DirectoryCookie);
+  const isUnused = directories.every((directory) => directory.isEmpty);
+  const missing = directories.filter((directory) => directory.cookie === undefined);
+  // A first start that died while stamping, before anything else was written, is finished.
+  if (isUnused && record === undefined && missing.length > 0) return stampNew(options, directories, cookie);
+  for (const directory of missing) checkMayStamp(options, directory, known);
+  checkFields(known, cookie, options.allowStorageExpansion);
+  await checkRecord(options, { bookieId, record, known, isUnused });
+  const incarnation = (stamped[0] as DirectoryCookie).incarnation as string;
+  if (!sameCookie(known, cookie)) {
+    for (const directory of directories) await stamp(options.disk, directory.path, cookie, incarnation);
+    await options.records?.write(bookieId, encodeCookie(cookie), record?.version ?? 'absent');
+  }
+  return { bookieId, incarnation, isKnown: true };
+}
+
+function cookieOf(options: IdentityOptions, bookieId: BookieId, known: Cookie | undefined): Cookie {
+  return {
+    bookieId,
+    journalDirectories: options.journalDirectories.map((path) => nameOf(options, path)),
+    ledgerDirectories: options.ledgerDirectories.map((path) => nameOf(options, path)),
+    // Without a metadata store to ask, the cluster stays the one that is written down.
+    instanceId: options.instanceId ?? known?.instanceId,
+    indexDirectories: undefined,
+  };
+}
+
+function nameOf({ dataDirectory }: IdentityOptions, path: string): string {
+  return dataDirectory !== undefined && path.startsWith(`${dataDirectory}/`) ? path.slice(dataDirectory.length + 1) : path;
+}
+
+async function readDirectories({ disk, journalDirectories, ledgerDirectories }: IdentityOptions): Promise<DirectoryCookie[]> {
+  const out: DirectoryCookie[] = [];
+  for (const path of new Set([...journalDirectories, ...ledgerDirectories])) {
+    const bytes = await readWholeFile(disk, `${path}/${cookieFileName}`);
+    const incarnation = await readWholeFile(disk, `${path}/${incarnationFileName}`);
+    const names = (await disk.list(path)).filter((name) => !isOwnName(name));
+    let cookie: Cookie | undefined;
+    try {
+      cookie = bytes === undefined ? undefined : decodeCookie(bytes);
+    } catch (error) {
+      throw bookieErrors.COOKIE_REFUSED(`${path}/${cookieFileName} cannot be read`, 'Copy it from another directory of this bookie', {
+        cause: error,
+      });
+    }
+    // The cookie is written last: one without an incarnation was not written by this program.
+    if (cookie !== undefined && incarnation === undefined) throw refusedForeign(path);
+    const text = cookie === undefined ? undefined : incarnation?.toString('utf8').trim();
+    out.push({ path, cookie, incarnation: text, isEmpty: names.length === 0, isJournal: journalDirectories.includes(path) });
+  }
+  return out;
+}
+
+function isOwnName(name: string): boolean {
+  return name.startsWith(cookieFileName) || name.startsWith(incarnationFileName) || name === 'lock';
+}
+
+async function stampNew(options: IdentityOptions, directories: readonly DirectoryCookie[], cookie: Cookie): Promise<Identity> {
+  const incarnation = directories.find((directory) => directory.incarnation !== undefined)?.incarnation ?? uuid(options.random);
+  for (const { path } of directories) await stamp(options.disk, path, cookie, incarnation);
+  const bookieId = cookie.bookieId as BookieId;
+  await options.records?.write(bookieId, encodeCookie(cookie), 'absent');
+  return { bookieId, incarnation, isKnown: false };
+}
+
+async function stamp(disk: Disk, path: string, cookie: Cookie, incarnation: string): Promise<void> {
+  await replaceFile(disk, path, incarnationFileName, Buffer.from(`${incarnation}\n`));
+  await replaceFile(disk, path, cookieFileName, encodeCookie(cookie));
+}
+
+function checkSame(directory: DirectoryCookie, first: DirectoryCookie): void {
+  if (sameCookie(directory.cookie as Cookie, first.cookie as Cookie) && directory.incarnation === first.incarnation) return;
+  throw bookieErrors.COOKIE_REFUSED(
+    `${directory.path} and ${first.path} do not belong to the same bookie`,
+    'Mount the disks of one bookie, or correct journalDirectories and ledgerDirectories',
+  );
+}
+
+function checkMayStamp(options: IdentityOptions, directory: DirectoryCookie, known: Cookie): void {
+  const wasKnown = [...known.journalDirectories, ...known.ledgerDirectories].includes(nameOf(options, directory.path));
+  if (!wasKnown && !directory.isJournal && directory.isEmpty && options.allowStorageExpansion) return;
+  if (wasKnown || directory.isJournal) {
+    throw bookieErrors.COOKIE_REFUSED(
+      `${directory.path} has no cookie: its disk is not mounted, or was wiped`,
+      'Mount the right disk; if the data is lost, wipe all directories of this bookie and let its ledgers be copied again from their other replicas',
+    );
+  }
+  throw bookieErrors.COOKIE_REFUSED(
+    `${directory.path} is new to this bookie`,
+    'To add it, empty it and start once with allowStorageExpansion=true; otherwise take it out of ledgerDirectories',
+  );
+}
+
+function checkFields(known: Cookie, now: Cookie, mayExpand: boolean): void {
+  const refuse = (why: string, wayOut: string) => bookieErrors.COOKIE_REFUSED(why, wayOut);
+  if (known.bookieId !== now.bookieId) {
+    throw refuse(`these disks belong to bookie ${known.bookieId}, not ${now.bookieId}`, `Set bookieId=${known.bookieId}, or mount the right disks`);
+  }
+  if (known.instanceId !== now.instanceId) {
+    const why = `these disks belong to cluster ${known.instanceId ?? '(none)'}, the metadata is that of ${now.instanceId ?? '(none)'}`;
+    throw refuse(why, 'Correct the metadata address, or mount the right disks');
+  }
+  if (!sameList(known.journalDirectories, now.journalDirectories)) {
+    throw refuse(`its journal was in ${known.journalDirectories.join(', ')}`, 'Set journalDirectories to that');
+  }
+  const lost = known.ledgerDirectories.filter((path) => !now.ledgerDirectories.includes(path));
+  if (lost.length > 0) throw refuse(`${lost.join(', ')} is not in ledgerDirectories any more`, 'Add it again: it holds entries');
+  const isLonger = now.ledgerDirectories.length > known.ledgerDirectories.length;
+  if (isLonger && !mayExpand) throw refuse('there are new ledger directories', 'To add them, start once with allowStorageExpansion=true');
+}
+
+async function checkRecord(
+  options: IdentityOptions,
+  found: { bookieId: BookieId; record: { bytes: Buffer; version: number } | undefined; known: Cookie; isUnused: boolean },
+): Promise<void> {
+  const { bookieId, record, known, isUnused } = found;
+  if (options.records === undefined) return;
+  if (record === undefined) {
+    // Died between stamping the directories and the store: nothing was served yet.
+    if (isUnused) return options.records.write(bookieId, encodeCookie(known), 'absent');
+    throw bookieErrors.COOKIE_REFUSED(
+      `the metadata store has no cookie of bookie ${bookieId}, but its disks do`,
+      'Check the metadata address; if the cookie was deleted on purpose, wipe the directories of this bookie to start it as a new one',
+    );
+  }
+  if (sameCookie(decodeCookie(record.bytes), known)) return;
+  throw bookieErrors.COOKIE_REFUSED(
+    `the metadata store has another cookie of bookie ${bookieId}:\n${record.bytes.toString('utf8')}`,
+    'Another bookie uses this id, or directories were moved: give this one another bookieId, or put the directories back',
+  );
+}
+
+function refusedWiped(bookieId: BookieId) {
+  return bookieErrors.COOKIE_REFUSED(
+    `bookie ${bookieId} is known to the metadata store, but its directories are empty`,
+    'Mount its disks. If they are lost, let its ledgers be copied again from their other replicas and start a bookie with another bookieId',
+  );
+}
+
+function refusedForeign(path: string) {
+  return bookieErrors.COOKIE_REFUSED(`${path} holds files, but no cookie of a Daybook bookie`, 'Name an empty directory, or the right one');
+}
+
+function sameCookie(a: Cookie, b: Cookie): boolean {
+  return encodeCookie(a).equals(encodeCookie(b));
+}
+
+function sameList(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((item, i) => item === b[i]);
+}

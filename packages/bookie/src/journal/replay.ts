@@ -1,0 +1,176 @@
+import type { Disk, DiskFile } from '@daybook/runtime';
+import { bookieErrors } from '../errors.js';
+import type { JournalMark } from './journal.js';
+import type { JournalDirectory } from './journal-directory.js';
+import {
+  commitAlignmentBytes,
+  decodeFileHeader,
+  decodeRecord,
+  type FileHeader,
+  fileHeaderBytes,
+  type JournalRecord,
+  journalFileName,
+} from './journal-format.js';
+
+const windowBytes = 1 << 20;
+
+export interface ReplayedRecord {
+  type: number;
+  /** Valid only until the returned promise is done: copy what stays. */
+  body: Buffer;
+  path: string;
+  offset: number;
+}
+
+export interface ReplayOptions {
+  disk: Disk;
+  directory: JournalDirectory;
+  /** Where to begin; undefined when no checkpoint was ever published: then everything is replayed, from the very first file. */
+  mark: JournalMark | undefined;
+  onRecord(record: ReplayedRecord): Promise<void> | void;
+}
+
+/**
+ * Hands over every record from the mark on, in order, and resolves to where the journal ends. What was acknowledged is there, or it throws:
+ *
+ * - a record that cannot be read ends its file, unless a commit begun later is intact: commits are written one after another, so the unreadable one
+ *   was durable once, and is damaged now (`BOOKIE_JOURNAL_CORRUPT`);
+ * - each file says where the data of the one before it ended: a shorter one is damaged as well;
+ * - a file that the mark or its successor names must be there (`BOOKIE_JOURNAL_MISSING`).
+ */
+export async function replayJournal(options: ReplayOptions): Promise<JournalMark | undefined> {
+  const fileIds = filesToReplay(options);
+  let end = options.mark;
+  for (const fileId of fileIds) {
+    const isLast = fileId === fileIds.at(-1);
+    const replayed = await replayFile(options, fileId, end, isLast);
+    // The last file may have died at birth, before its header was durable: then nothing was ever put into it.
+    if (replayed === undefined) await options.directory.removeFile(fileId);
+    else end = replayed;
+  }
+  return end;
+}
+
+function filesToReplay({ directory, mark }: ReplayOptions): number[] {
+  if (mark === undefined) {
+    const first = directory.fileIds[0];
+    if (first !== undefined && first !== 1) throw missing(directory, 1, 'there is no checkpoint, and this is the first file of any journal');
+    return [...directory.fileIds];
+  }
+  if (!directory.fileIds.includes(mark.fileId)) throw missing(directory, mark.fileId, 'the last checkpoint names it');
+  return directory.fileIds.filter((id) => id >= mark.fileId);
+}
+
+function missing(directory: JournalDirectory, fileId: number, why: string) {
+  return bookieErrors.JOURNAL_MISSING(directory.path, journalFileName(fileId), why);
+}
+
+/** Where the file's data ends; undefined for a last file without a header. `before` is where the replay stands. */
+async function replayFile(
+  options: ReplayOptions,
+  fileId: number,
+  before: JournalMark | undefined,
+  isLast: boolean,
+): Promise<JournalMark | undefined> {
+  const path = options.directory.pathOf(fileId);
+  const file = await options.disk.open(path, { mode: 'read' });
+  try {
+    const window = new FileWindow(file, await file.bytes());
+    const header = decodeFileHeader(await window.at(0, fileHeaderBytes), path);
+    if (header === undefined || header.fileId !== fileId) {
+      const isUnborn = isLast && fileId !== options.mark?.fileId && (await findCommitAfter(window, fileId, 0)) === undefined;
+      if (isUnborn) return undefined;
+      throw bookieErrors.JOURNAL_CORRUPT(path, 0, header === undefined ? 'no valid header' : `its header is that of file ${header.fileId}`);
+    }
+    const isMarked = fileId === options.mark?.fileId;
+    if (!isMarked) checkChain(options.directory, header, before);
+    const start = isMarked ? (options.mark as JournalMark).offset : fileHeaderBytes;
+    return { fileId, offset: await scan(options, window, { fileId, path, start }) };
+  } finally {
+    await file.close();
+  }
+}
+
+function checkChain(directory: JournalDirectory, header: FileHeader, before: JournalMark | undefined): void {
+  const beforeId = before?.fileId ?? 0;
+  if (header.previousFileId !== beforeId) {
+    throw missing(directory, header.previousFileId, `${journalFileName(header.fileId)} continues it`);
+  }
+  if (before !== undefined && before.offset !== header.previousEnd) {
+    throw bookieErrors.JOURNAL_CORRUPT(directory.pathOf(beforeId), before.offset, `its data should end at ${header.previousEnd}`);
+  }
+}
+
+async function scan(options: ReplayOptions, window: FileWindow, from: { fileId: number; path: string; start: number }): Promise<number> {
+  const { fileId, path } = from;
+  if (from.start > window.fileBytes) throw bookieErrors.JOURNAL_CORRUPT(path, window.fileBytes, `the checkpoint names offset ${from.start}`);
+  let offset = from.start;
+  for (;;) {
+    const record = await readRecord(window, fileId, offset);
+    if (record === undefined) break;
+    await options.onRecord({ type: record.type, body: record.body, path, offset });
+    offset = record.end;
+  }
+  const later = await findCommitAfter(window, fileId, offset);
+  if (later !== undefined) throw bookieErrors.JOURNAL_CORRUPT(path, offset, `an intact record follows at ${later}`);
+  return offset;
+}
+
+/** The record at `offset` with `end` as an offset in the file, or undefined when there is none. */
+async function readRecord(window: FileWindow, fileId: number, offset: number): Promise<JournalRecord | undefined> {
+  for (let needed = 32; offset + needed <= window.fileBytes; ) {
+    const bytes = await window.at(offset, needed);
+    const result = decodeRecord(bytes, 0, { fileId, bytesOffset: offset });
+    if (result.is === 'record') return { ...result.record, end: offset + result.record.end };
+    if (result.is === 'none' || result.bytes <= bytes.length) return undefined;
+    needed = result.bytes;
+  }
+  return undefined;
+}
+
+/** The first intact commit that begins after `offset`. */
+async function findCommitAfter(window: FileWindow, fileId: number, offset: number): Promise<number | undefined> {
+  const first = (Math.floor(offset / commitAlignmentBytes) + 1) * commitAlignmentBytes;
+  for (let at = first; at + commitAlignmentBytes <= window.fileBytes; at += commitAlignmentBytes) {
+    if (!window.holds(at, commitAlignmentBytes)) await window.at(at, commitAlignmentBytes);
+    if (!mayBeCommit(window, fileId, at)) continue;
+    const record = await readRecord(window, fileId, at);
+    if (record?.commitOffset === at) return at;
+  }
+  return undefined;
+}
+
+/** A cheap look at what only a commit's first record has, so that hundreds of megabytes of zeros or old records pass quickly. */
+function mayBeCommit(window: FileWindow, fileId: number, at: number): boolean {
+  const { bytes, start } = window;
+  const i = at - start;
+  return bytes.readUInt32BE(i + 28) === at && bytes.readUInt32BE(i + 24) === at && bytes.readUInt32BE(i + 20) === fileId % 0x1_0000_0000;
+}
+
+/** A moving part of a file in memory. */
+class FileWindow {
+  readonly fileBytes: number;
+  readonly #file: DiskFile;
+  bytes: Buffer = Buffer.alloc(0);
+  start = 0;
+
+  constructor(file: DiskFile, fileBytes: number) {
+    this.#file = file;
+    this.fileBytes = fileBytes;
+  }
+
+  holds(offset: number, bytes: number): boolean {
+    return offset >= this.start && offset + bytes <= this.start + this.bytes.length;
+  }
+
+  /** The file from `offset` on: `needed` bytes or more, fewer only at its end. Valid until the next call. */
+  async at(offset: number, needed: number): Promise<Buffer> {
+    if (!this.holds(offset, needed)) {
+      const target = Buffer.alloc(Math.max(windowBytes, needed));
+      const read = await this.#file.readAt(offset, target);
+      this.bytes = target.subarray(0, read);
+      this.start = offset;
+    }
+    return this.bytes.subarray(offset - this.start);
+  }
+}

@@ -1,0 +1,63 @@
+import { batchBytesMax } from '@daybook/proto';
+import { invariant } from '@daybook/runtime';
+import type { BookieConfig } from './config.js';
+import { bodyBytesMax } from './journal/journal.js';
+
+/** Every bound of a bookie in bytes, derived from its configuration. */
+export interface BookieLimits {
+  batchBytesMax: number;
+  journalFileBytesMax: number;
+  journalPrefillBytes: number;
+  /** A commit takes what is queued up to this. */
+  journalCommitBytesMax: number;
+  /** Appends wait when this much is queued for the journal. */
+  journalQueueBytesMax: number;
+  /** Used-up journal files kept to be written over. */
+  journalSparesMax: number;
+  writeCacheBytesMax: number;
+  /** Appends that find no room wait, up to this; beyond it they are answered TOO_MANY_REQUESTS. */
+  heldAppendsBytesMax: number;
+  readCacheBytesMax: number;
+  readAheadBytes: number;
+  /** A reply's entries together, whatever a request asks for. */
+  readReplyBytesMax: number;
+  ledgerCacheBytesMax: number;
+  logBytesMax: number;
+  openIndexBytesMax: number;
+  openFilesMax: number;
+  flushIntervalMs: number;
+  journalGroupWaitMs: number;
+}
+
+const mib = 1024 * 1024;
+
+export function bookieLimits(config: BookieConfig): BookieLimits {
+  return {
+    batchBytesMax,
+    journalFileBytesMax: config.journalMaxSizeMB * mib,
+    journalPrefillBytes: config.journalPreAllocSizeMB * mib,
+    journalCommitBytesMax: mib,
+    journalQueueBytesMax: 16 * mib,
+    journalSparesMax: 2,
+    writeCacheBytesMax: config.writeCacheMaxSizeMB * mib,
+    heldAppendsBytesMax: 16 * mib,
+    readCacheBytesMax: config.readCacheMaxSizeMB * mib,
+    readAheadBytes: 256 * 1024,
+    readReplyBytesMax: 8 * mib,
+    ledgerCacheBytesMax: config.ledgerCacheMaxSizeMB * mib,
+    logBytesMax: config.logSizeLimit,
+    openIndexBytesMax: 16 * mib,
+    openFilesMax: 256,
+    flushIntervalMs: config.flushIntervalMs,
+    journalGroupWaitMs: config.journalMaxGroupWaitMSec,
+  };
+}
+
+/** Relations that the parts rely on; the configuration's own rules make them hold. */
+export function checkLimits(limits: BookieLimits): void {
+  invariant(limits.batchBytesMax <= bodyBytesMax(limits.journalFileBytesMax), 'a batch fits a journal file');
+  invariant(limits.journalFileBytesMax % 512 === 0 && limits.journalFileBytesMax < 2 ** 32, 'offsets in a journal file have 32 bits');
+  invariant(limits.batchBytesMax + 1024 <= limits.writeCacheBytesMax / 2, 'a batch fits half of the write cache');
+  invariant(limits.batchBytesMax <= limits.heldAppendsBytesMax && limits.batchBytesMax <= limits.journalQueueBytesMax, 'a batch may wait');
+  invariant(limits.logBytesMax + limits.batchBytesMax < 2 ** 32, 'positions in an entry log have 32 bits');
+}

@@ -1,0 +1,63 @@
+import { decodeAppendBatch } from '@daybook/proto';
+import { DaybookError } from '@daybook/runtime';
+import { bookieErrors } from './errors.js';
+import { decodeFence, recordTypes } from './journal/journal-format.js';
+import type { ReplayedRecord } from './journal/replay.js';
+import type { LedgerStorage } from './storage/ledger-storage.js';
+
+/** Nothing is published while replaying, so no mark is needed. */
+const noMark = { fileId: 0, offset: 0 };
+
+export interface Replay {
+  onRecord(record: ReplayedRecord): Promise<void> | void;
+  /** Flushes the rest. */
+  finish(): Promise<void>;
+  readonly records: number;
+  readonly bytes: number;
+}
+
+/** Puts journal records into the storage, as they were put there the first time; when the write cache is full, flushes and goes on. */
+export function replayInto(storage: LedgerStorage): Replay {
+  let records = 0;
+  let bytes = 0;
+  const flush = async (): Promise<void> => {
+    await storage.flush(noMark, { mayIdle: true });
+  };
+  const add = (ledgerId: number, masterKey: Buffer, body: Buffer): void => {
+    if (!storage.states.has(ledgerId)) storage.states.create(ledgerId, masterKey);
+    storage.add(ledgerId, body);
+  };
+  const onRecord = ({ type, body, path, offset }: ReplayedRecord): Promise<void> | void => {
+    records++;
+    bytes += body.length;
+    if (type === recordTypes.appendBatch) {
+      const batch = decodeReplayed(body, path, offset);
+      if (storage.hasRoomFor(body.length)) return add(batch.ledgerId, batch.masterKey(), body);
+      return flush().then(() => add(batch.ledgerId, batch.masterKey(), body));
+    }
+    const fence = type === recordTypes.fence ? decodeFence(body) : undefined;
+    if (fence === undefined) throw bookieErrors.JOURNAL_CORRUPT(path, offset, `a record of unknown type ${type} or content`);
+    if (!storage.states.has(fence.ledgerId)) storage.states.create(fence.ledgerId, fence.masterKey);
+    storage.states.setFenced(fence.ledgerId);
+    return undefined;
+  };
+  return {
+    onRecord,
+    finish: flush,
+    get records() {
+      return records;
+    },
+    get bytes() {
+      return bytes;
+    },
+  };
+}
+
+function decodeReplayed(body: Buffer, path: string, offset: number) {
+  try {
+    return decodeAppendBatch(body);
+  } catch (error) {
+    if (!(error instanceof DaybookError)) throw error;
+    throw bookieErrors.JOURNAL_CORRUPT(path, offset, error.message, { cause: error });
+  }
+}

@@ -1,0 +1,143 @@
+import type { Disk, DiskFile } from '@daybook/runtime';
+import { bookieErrors } from '../errors.js';
+import { decodeLogHeader, encodeLogHeader, logFileName, logHeaderBytes } from './entry-log-format.js';
+import {
+  decodeFrame,
+  decodeIndexHeader,
+  encodeFrame,
+  encodeIndexHeader,
+  indexFileName,
+  indexHeaderBytes,
+  type LedgerRow,
+  type Run,
+} from './index-format.js';
+import { buildIndexTable } from './index-table.js';
+import { OpenIndex } from './open-index.js';
+import { readWholeFile } from './replace-file.js';
+import { syncOrFail } from './sync-or-fail.js';
+
+interface Places {
+  disk: Disk;
+  directory: string;
+  logId: number;
+}
+
+/**
+ * The entry log being written, with its index. A flush writes records behind the committed end (`write`), then commits them with their runs: both files
+ * are synced. Uncommitted bytes do not exist for anybody; a flush that fails in between starts again at the committed end.
+ */
+export class OpenLog {
+  readonly logId: number;
+  readonly index = new OpenIndex();
+  readonly #log: DiskFile;
+  readonly #indexFile: DiskFile;
+  #logBytes: number;
+  #indexBytes: number;
+  #writtenTo: number;
+
+  private constructor(logId: number, files: { log: DiskFile; index: DiskFile }, bytes: { log: number; index: number }) {
+    this.logId = logId;
+    this.#log = files.log;
+    this.#indexFile = files.index;
+    this.#logBytes = bytes.log;
+    this.#indexBytes = bytes.index;
+    this.#writtenTo = bytes.log;
+  }
+
+  /** A new, empty log; its names and headers are durable with the first commit (rule R14: the files must not exist yet). */
+  static async create({ disk, directory, logId }: Places): Promise<OpenLog> {
+    const log = await disk.open(`${directory}/${logFileName(logId)}`, { mode: 'create' });
+    const index = await disk.open(`${directory}/${indexFileName(logId)}`, { mode: 'create' });
+    await log.writeAt(0, encodeLogHeader(logId));
+    await index.writeAt(0, encodeIndexHeader(logId));
+    await syncOrFail(() => disk.syncDirectory(directory));
+    return new OpenLog(logId, { log, index }, { log: logHeaderBytes, index: indexHeaderBytes });
+  }
+
+  /** The log as of the checkpoint; what lies behind is cut off. Rejects with `BOOKIE_LOG_DAMAGED` when it is not what it should be. */
+  static async reopen({ disk, directory, logId }: Places, bytes: { log: number; index: number }): Promise<OpenLog> {
+    const logPath = `${directory}/${logFileName(logId)}`;
+    const indexPath = `${directory}/${indexFileName(logId)}`;
+    const frames = await readWholeFile(disk, indexPath);
+    if (frames === undefined || frames.length < bytes.index) throw bookieErrors.LOG_DAMAGED(indexPath, `${bytes.index} bytes expected`);
+    const log = await openChecked(disk, logPath, logId, bytes.log);
+    const index = await disk.open(indexPath);
+    await log.truncate(bytes.log);
+    await index.truncate(bytes.index);
+    const open = new OpenLog(logId, { log, index }, bytes);
+    open.#loadFrames(frames.subarray(0, bytes.index), indexPath);
+    return open;
+  }
+
+  /** Committed bytes. */
+  get logBytes(): number {
+    return this.#logBytes;
+  }
+
+  get indexBytes(): number {
+    return this.#indexBytes;
+  }
+
+  /** Where the next `write` goes. */
+  get writtenTo(): number {
+    return this.#writtenTo;
+  }
+
+  async write(records: Buffer): Promise<void> {
+    await this.#log.writeAt(this.#writtenTo, records);
+    this.#writtenTo += records.length;
+  }
+
+  /** Makes what was written since the last commit durable and findable. */
+  async commit(runs: readonly Run[]): Promise<void> {
+    const frame = encodeFrame({ logId: this.logId, logBytesBefore: this.#logBytes, logBytesAfter: this.#writtenTo }, runs);
+    await this.#indexFile.writeAt(this.#indexBytes, frame);
+    await syncOrFail(() => Promise.all([this.#log.sync(), this.#indexFile.sync()]));
+    this.#indexBytes += frame.length;
+    this.#logBytes = this.#writtenTo;
+    for (const run of runs) this.index.add(run);
+  }
+
+  /** Forgets what was written since the last commit. */
+  rollBack(): void {
+    this.#writtenTo = this.#logBytes;
+  }
+
+  /** Appends the table that makes the index searchable on disk. The log must not be written any more. */
+  async seal(): Promise<LedgerRow[]> {
+    const table = buildIndexTable(this.index, this.logId, { offset: this.#indexBytes, logBytes: this.#logBytes });
+    await this.#indexFile.writeAt(this.#indexBytes, table.bytes);
+    await syncOrFail(() => this.#indexFile.sync());
+    this.#indexBytes += table.bytes.length;
+    return table.ledgers;
+  }
+
+  async close(): Promise<void> {
+    await this.#log.close();
+    await this.#indexFile.close();
+  }
+
+  #loadFrames(bytes: Buffer, path: string): void {
+    if (decodeIndexHeader(bytes, path) !== this.logId) throw bookieErrors.LOG_DAMAGED(path, 'no valid header');
+    let logBytes = logHeaderBytes;
+    for (let at = indexHeaderBytes; at < bytes.length; ) {
+      const frame = decodeFrame(bytes, at, this.logId);
+      if (frame === undefined || frame.info.logBytesBefore !== logBytes) throw bookieErrors.LOG_DAMAGED(path, `no valid frame at ${at}`);
+      for (const run of frame.runs) this.index.add(run);
+      logBytes = frame.info.logBytesAfter;
+      at = frame.end;
+    }
+    if (logBytes !== this.#logBytes) throw bookieErrors.LOG_DAMAGED(path, `it covers ${logBytes} bytes of the log, not ${this.#logBytes}`);
+  }
+}
+
+async function openChecked(disk: Disk, path: string, logId: number, bytesMin: number): Promise<DiskFile> {
+  const bytes = await disk.fileBytes(path);
+  if (bytes === undefined || bytes < bytesMin) throw bookieErrors.LOG_DAMAGED(path, `${bytesMin} bytes expected, ${bytes ?? 'none'} there`);
+  const file = await disk.open(path);
+  const header = Buffer.alloc(logHeaderBytes);
+  await file.readAt(0, header);
+  if (decodeLogHeader(header, path) === logId) return file;
+  await file.close();
+  throw bookieErrors.LOG_DAMAGED(path, 'no valid header');
+}

@@ -1,0 +1,109 @@
+import { type Clock, diskErrors, type Logger, type Timer } from '@daybook/runtime';
+import type { JournalMark } from '../journal/journal.js';
+import type { LedgerStorage } from './ledger-storage.js';
+
+export interface FlushLoopOptions {
+  clock: Clock;
+  storage: LedgerStorage;
+  /** How old something in the write cache gets before it is flushed; nothing happens while nothing is new. */
+  intervalMs: number;
+  mark(): JournalMark;
+  /** The checkpoint is published: journal files before the mark are free. */
+  onCheckpoint(mark: JournalMark): Promise<void>;
+  /** Room in the write cache again. */
+  onRoom(): void;
+  onFatal(error: unknown): void;
+  onFlush?(flush: { durationMs: number; entries: number; bytes: number }): void;
+  logger: Logger;
+}
+
+const fullnessToFlush = 0.75;
+const retryDelayMs = 1000;
+
+/** Decides when the write cache is flushed: when it fills up, when something in it gets old, and at the end. One flush at a time. */
+export class FlushLoop {
+  readonly #options: FlushLoopOptions;
+  #timer: Timer | undefined;
+  #running: Promise<void> | undefined;
+  #isDirty = false;
+  #isFailing = false;
+  #isClosed = false;
+
+  constructor(options: FlushLoopOptions) {
+    this.#options = options;
+  }
+
+  /** To be called after each change of the storage. */
+  noteChange(): void {
+    if (!this.#isDirty) {
+      this.#isDirty = true;
+      this.#schedule(this.#options.intervalMs);
+    }
+    if (this.#running === undefined && !this.#isFailing && this.#options.storage.fullness >= fullnessToFlush) this.#start(false);
+  }
+
+  /** Flushes now what there is, after the flush under way. */
+  async flush(): Promise<void> {
+    while (this.#running !== undefined) await this.#running;
+    if (this.#isDirty) this.#start(true);
+    await this.#running;
+  }
+
+  /** The last flush; later changes are left to the journal. */
+  async close(): Promise<void> {
+    await this.flush();
+    this.#isClosed = true;
+    this.#timer?.cancel();
+  }
+
+  /** Stops at once: the bookie failed. */
+  stop(): void {
+    this.#isClosed = true;
+    this.#timer?.cancel();
+  }
+
+  #schedule(delayMs: number): void {
+    this.#timer?.cancel();
+    this.#timer = this.#options.clock.after(delayMs, () => {
+      if (this.#running === undefined) this.#start(true);
+    });
+  }
+
+  #start(mayIdle: boolean): void {
+    if (this.#isClosed) return;
+    this.#running = this.#run(mayIdle).finally(() => {
+      this.#running = undefined;
+      // What came meanwhile may have filled the other half; a flush tried again leaves that one behind.
+      if (this.#isDirty || this.#options.storage.isDirty) this.noteChange();
+    });
+  }
+
+  async #run(mayIdle: boolean): Promise<void> {
+    const { storage, clock, logger, onFlush } = this.#options;
+    const startMs = clock.monoMs();
+    const { writeCacheBytes, writeCacheEntries } = storage.stats();
+    this.#timer?.cancel();
+    this.#isDirty = false;
+    try {
+      // The mark comes first (rule R10): everything before it is in the half that is flushed now, or was flushed before.
+      const flushing = storage.flush(this.#options.mark(), { mayIdle });
+      this.#options.onRoom();
+      const mark = await flushing;
+      this.#options.onRoom();
+      await storage.publish(mark);
+      this.#isFailing = false;
+      onFlush?.({ durationMs: clock.monoMs() - startMs, entries: writeCacheEntries, bytes: writeCacheBytes });
+      await this.#options.onCheckpoint(mark);
+    } catch (error) {
+      if (!diskErrors.FULL.is(error)) {
+        this.stop();
+        this.#options.onFatal(error);
+        return;
+      }
+      if (!this.#isFailing) logger.error({ error }, 'the disk is full: entries wait in memory and in the journal until there is room');
+      this.#isFailing = true;
+      this.#isDirty = true;
+      this.#schedule(retryDelayMs);
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import type { Disk } from '@daybook/runtime';
+import { bookieErrors } from '../errors.js';
+import type { LedgerStates } from './ledger-state.js';
+import { decodeLedgerStates, encodeLedgerStates, type LedgerState, ledgerStatesFileName } from './ledger-state-format.js';
+import { readWholeFile, replaceFile } from './replace-file.js';
+
+/** Keeps the snapshot of the ledgers' states on disk; written before the checkpoint that needs it, and only when something changed. */
+export class LedgerStateFile {
+  readonly #disk: Disk;
+  readonly #directories: readonly string[];
+  #savedChanges = -1;
+
+  constructor(disk: Disk, directories: readonly string[]) {
+    this.#disk = disk;
+    this.#directories = directories;
+  }
+
+  /**
+   * Fills `states` from the newest snapshot. One from before the checkpoint would forget fences whose journal records are gone: `checkpointNumber` is
+   * that of the checkpoint, undefined when none was ever published.
+   */
+  async load(states: LedgerStates, checkpointNumber: number | undefined): Promise<void> {
+    let newest: { checkpointNumber: number; states: LedgerState[] } | undefined;
+    for (const directory of this.#directories) {
+      const path = `${directory}/${ledgerStatesFileName}`;
+      const bytes = await readWholeFile(this.#disk, path);
+      const decoded = bytes === undefined ? undefined : decodeLedgerStates(bytes, path);
+      if (decoded !== undefined && (newest === undefined || decoded.checkpointNumber > newest.checkpointNumber)) newest = decoded;
+    }
+    if (newest === undefined) {
+      const path = `${this.#directories[0]}/${ledgerStatesFileName}`;
+      if (checkpointNumber !== undefined) throw bookieErrors.STATE_CORRUPT(path, 'missing, or its checksum is wrong');
+      return;
+    }
+    for (const { ledgerId, isFenced, masterKey } of newest.states) {
+      states.create(ledgerId, masterKey);
+      if (isFenced) states.setFenced(ledgerId);
+    }
+    this.#savedChanges = states.changes;
+  }
+
+  /** Durable when it resolves. */
+  async save(states: LedgerStates, checkpointNumber: number): Promise<void> {
+    if (states.changes === this.#savedChanges) return;
+    const changes = states.changes;
+    const bytes = encodeLedgerStates(checkpointNumber, states.count, states.all());
+    for (const directory of this.#directories) await replaceFile(this.#disk, directory, ledgerStatesFileName, bytes);
+    this.#savedChanges = changes;
+  }
+}
