@@ -1,7 +1,7 @@
 import type { BookieRegistry, RegisteredBookie } from '@daybook/metadata';
 import type { BookieCode, BookieId, BookieService } from '@daybook/proto';
-import type { Clock } from '@daybook/runtime';
-import { type LedgerLogger, silentLogger } from './logger.js';
+import { type Clock, type Logger, silentLogger } from '@daybook/runtime';
+
 import type { BookieHealth } from './placement.js';
 
 /** A way to one incarnation of one bookie. It reconnects by itself; once closed it answers `UNAVAILABLE`. */
@@ -25,7 +25,7 @@ export interface BookiePoolDependencies {
   registry: BookieRegistry;
   /** In-process bookies: return the bookie itself. Others: `connectGrpcBookie` of `@daybook/ledger/grpc`. */
   connect: ConnectBookie;
-  logger?: LedgerLogger;
+  logger?: Logger;
 }
 
 interface Pooled extends PooledBookie {
@@ -47,7 +47,7 @@ export class BookiePool implements BookieHealth {
   readonly #clock: Clock;
   readonly #registry: BookieRegistry;
   readonly #connect: ConnectBookie;
-  readonly #logger: LedgerLogger;
+  readonly #logger: Logger;
   readonly #pooled = new Map<BookieId, Pooled>();
   readonly #quarantine = new Map<BookieId, { failuresCount: number; untilMs: number }>();
   readonly #watch: { stop(): void };

@@ -1,11 +1,11 @@
 import { type BookieRegistry, type LedgerRecords, metadataErrors, type VersionedLedger } from '@daybook/metadata';
 import { type EntryId, isNegative, type LedgerId } from '@daybook/proto';
-import { type Clock, DaybookError } from '@daybook/runtime';
+import { type Clock, DaybookError, type Logger } from '@daybook/runtime';
 import type { BookiePool, PooledBookie } from './bookie-pool.js';
 import { lastSegment } from './distribution.js';
 import { type EnsembleChangeResult, type Replacement, storeEnsembleChange } from './ensemble-change.js';
 import { ledgerErrors } from './errors.js';
-import type { LedgerLogger } from './logger.js';
+
 import { planMending } from './mend-plan.js';
 import type { Placement } from './placement.js';
 import type { TurnBatch } from './turn-batch.js';
@@ -27,7 +27,7 @@ export interface MenderDependencies {
   registry: BookieRegistry;
   placement: Placement;
   bookies: BookiePool;
-  logger: LedgerLogger;
+  logger: Logger;
   busyGraceMs: number;
   storeTimeoutMs: number;
 }

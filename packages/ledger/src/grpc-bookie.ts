@@ -1,1 +1,157 @@
-export {};
+import type { RegisteredBookie } from '@daybook/metadata';
+import {
+  type Addressed,
+  type AppendBatch,
+  type BookieCode,
+  type BookieId,
+  type BookieIdentity,
+  type BookieInfoReply,
+  type BookieMethod,
+  type BookieService,
+  bookieMessageBytesMax,
+  bookieServiceDefinition,
+  type FenceRequest,
+  type LacReply,
+  type LedgerId,
+  type ListEntriesReply,
+  type ReadReply,
+  type ReadRequest,
+} from '@daybook/proto';
+import type { Clock } from '@daybook/runtime';
+import { type ChannelOptions, Client, credentials, type ServiceError, status } from '@grpc/grpc-js';
+import { AppendStream, type AppendTransport, type AppendTransportEvents } from './append-stream.js';
+import type { BookieConnection } from './bookie-pool.js';
+
+export interface GrpcBookieOptions {
+  clock: Clock;
+  /** Unanswered appends to one bookie, all ledgers together. Default 64 MiB. */
+  outstandingBytesMax?: number;
+  /** Default 5,000. */
+  appendTimeoutMs?: number;
+  /** Of reads, fences and the rest. Default 5,000. */
+  requestTimeoutMs?: number;
+}
+
+const channelOptions: ChannelOptions = {
+  'grpc.max_receive_message_length': bookieMessageBytesMax,
+  'grpc.max_send_message_length': bookieMessageBytesMax,
+  'grpc.enable_retries': 0,
+  'grpc.enable_channelz': 0,
+  'grpc.service_config_disable_resolution': 1,
+  // One connection per pool, so that closing one pool's never touches another's.
+  'grpc.use_local_subchannel_pool': 1,
+  // The default of 120 s would keep a restarted bookie away for minutes.
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 2_000,
+  // Finds out about a peer that vanished without a word.
+  'grpc.keepalive_time_ms': 10_000,
+  'grpc.keepalive_timeout_ms': 5_000,
+  'grpc-node.flow_control_window': 4 * 1024 * 1024,
+};
+
+/** A connection to a bookie in another process. It says in each request which disks it means, so a stranger at the address refuses (P6). */
+export function connectGrpcBookie(bookie: RegisteredBookie, options: GrpcBookieOptions): BookieConnection {
+  const service = new GrpcBookie(bookie, options);
+  return { service, close: () => service.close() };
+}
+
+class GrpcBookie implements BookieService {
+  readonly bookieId: BookieId;
+  readonly #clock: Clock;
+  readonly #expected: BookieIdentity;
+  readonly #client: Client;
+  readonly #appends: AppendStream;
+  readonly #requestTimeoutMs: number;
+
+  constructor(bookie: RegisteredBookie, options: GrpcBookieOptions) {
+    this.bookieId = bookie.bookieId;
+    this.#clock = options.clock;
+    this.#expected = { bookieId: bookie.bookieId, incarnation: bookie.incarnation };
+    this.#client = new Client(bookie.address, credentials.createInsecure(), channelOptions);
+    this.#requestTimeoutMs = options.requestTimeoutMs ?? 5_000;
+    this.#appends = new AppendStream({
+      clock: options.clock,
+      expected: this.#expected,
+      open: (events) => this.#openAppends(events),
+      outstandingBytesMax: options.outstandingBytesMax ?? 64 * 1024 * 1024,
+      timeoutMs: options.appendTimeoutMs ?? 5_000,
+    });
+  }
+
+  append(batch: AppendBatch, done: (code: BookieCode) => void): void {
+    this.#appends.append(batch, done);
+  }
+
+  read(request: ReadRequest): Promise<ReadReply> {
+    return this.#call(bookieServiceDefinition.read, this.#addressed(request), (code) => ({ code, entries: [] }));
+  }
+
+  fence(request: FenceRequest): Promise<LacReply> {
+    return this.#call(bookieServiceDefinition.fence, this.#addressed(request), (code) => ({ code }));
+  }
+
+  readLac(ledgerId: LedgerId): Promise<LacReply> {
+    return this.#call(bookieServiceDefinition.readLac, this.#addressed(ledgerId), (code) => ({ code }));
+  }
+
+  listEntries(ledgerId: LedgerId): Promise<ListEntriesReply> {
+    return this.#call(bookieServiceDefinition.listEntries, this.#addressed(ledgerId), (code) => ({ code, runs: [] }));
+  }
+
+  info(): Promise<BookieInfoReply> {
+    return this.#call(bookieServiceDefinition.info, this.#expected, (code) => ({ code, totalBytes: 0, freeBytes: 0 }));
+  }
+
+  close(): void {
+    this.#appends.close();
+    this.#client.close();
+  }
+
+  #addressed<Request>(request: Request): Addressed<Request> {
+    return { expected: this.#expected, request };
+  }
+
+  #call<Request, Reply>(method: BookieMethod<Request, Reply>, request: Request, failed: (code: BookieCode) => Reply): Promise<Reply> {
+    return new Promise((resolve) => {
+      const deadline = this.#clock.wallMs() + this.#requestTimeoutMs;
+      try {
+        this.#client.makeUnaryRequest(method.path, method.requestSerialize, method.responseDeserialize, request, { deadline }, (error, reply) => {
+          resolve(error === null && reply !== undefined ? reply : failed(codeOf(error)));
+        });
+      } catch {
+        resolve(failed('UNAVAILABLE')); // The client was closed.
+      }
+    });
+  }
+
+  #openAppends(events: AppendTransportEvents): AppendTransport {
+    const { path, requestSerialize, responseDeserialize } = bookieServiceDefinition.append;
+    const call = this.#client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);
+    call.on('data', events.reply);
+    call.on('drain', events.drained);
+    call.on('error', events.ended);
+    call.on('end', events.ended);
+    return {
+      write: (request) => call.write(request),
+      cancel: () => call.cancel(),
+    };
+  }
+}
+
+/** None of these is a negative: what failed on the way is unknown (R4). */
+function codeOf(error: ServiceError | null): BookieCode {
+  switch (error?.code) {
+    case status.UNAVAILABLE:
+    case status.CANCELLED:
+      return 'UNAVAILABLE';
+    case status.DEADLINE_EXCEEDED:
+      return 'TIMEOUT';
+    case status.RESOURCE_EXHAUSTED:
+      return 'TOO_MANY_REQUESTS';
+    case status.INVALID_ARGUMENT:
+    case status.UNIMPLEMENTED:
+      return 'BAD_REQUEST';
+    default:
+      return 'IO_ERROR';
+  }
+}

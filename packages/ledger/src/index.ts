@@ -3,4 +3,3 @@ export { ledgerErrors } from './errors.js';
 export type * from './ledger-api.js';
 export { createLedgerClient, type LedgerClientDependencies } from './ledger-client.js';
 export { defaultLedgerClientOptions, type LedgerClientOptions } from './ledger-client-options.js';
-export type { LedgerLogger } from './logger.js';

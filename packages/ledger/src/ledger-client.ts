@@ -1,6 +1,6 @@
 import type { BookieRegistry, LedgerRecords, VersionedLedger } from '@daybook/metadata';
 import { type BookieId, createDigest, type EntryId, type LedgerId, type LedgerMetadata } from '@daybook/proto';
-import type { Clock, Random } from '@daybook/runtime';
+import { type Clock, type Logger, type Random, silentLogger } from '@daybook/runtime';
 import type { BookiePool } from './bookie-pool.js';
 import { ledgerErrors } from './errors.js';
 import { readLastAddConfirmed } from './lac.js';
@@ -8,7 +8,7 @@ import type { CreateLedgerOptions, LedgerClient, LedgerReader, LedgerWriter, Ope
 import { defaultLedgerClientOptions, type LedgerClientOptions } from './ledger-client-options.js';
 import { EnsembleReader, type ReaderDependencies } from './ledger-reader.js';
 import { EnsembleWriter, type WriterDependencies } from './ledger-writer.js';
-import { type LedgerLogger, silentLogger } from './logger.js';
+
 import { Placement } from './placement.js';
 import { checkQuorumSizes, type QuorumSizes } from './quorum.js';
 import { type RecoveryDependencies, recoverLedger } from './recovery-op.js';
@@ -21,7 +21,7 @@ export interface LedgerClientDependencies {
   registry: BookieRegistry;
   /** Shared by all clients of a process; whoever made it closes it, after the clients. */
   bookies: BookiePool;
-  logger?: LedgerLogger;
+  logger?: Logger;
   options?: Partial<LedgerClientOptions>;
 }
 

@@ -1,6 +1,6 @@
 import type { BookieRegistry, LedgerRecords, VersionedLedger } from '@daybook/metadata';
 import { type BookieCode, type BookieId, createDigest, type EntryId, type LedgerId, type LedgerMetadata, masterKey } from '@daybook/proto';
-import { type Clock, invariant, type Timer } from '@daybook/runtime';
+import { type Clock, invariant, type Logger, type Timer } from '@daybook/runtime';
 import { AppendWaiters } from './append-waiters.js';
 import type { BookiePool, PooledBookie } from './bookie-pool.js';
 import { closeLedger, type LedgerEnd } from './close-ledger.js';
@@ -8,7 +8,7 @@ import { EnsembleMender, type Mendable } from './ensemble-mender.js';
 import { ledgerErrors } from './errors.js';
 import type { AppendListener, LedgerWriter } from './ledger-api.js';
 import { type LedgerClientOptions, lagMsMax } from './ledger-client-options.js';
-import type { LedgerLogger } from './logger.js';
+
 import type { Placement } from './placement.js';
 import { blobFor, type TurnBatch, TurnBatcher } from './turn-batch.js';
 import {
@@ -28,7 +28,7 @@ export interface WriterDependencies {
   registry: BookieRegistry;
   placement: Placement;
   bookies: BookiePool;
-  logger: LedgerLogger;
+  logger: Logger;
   options: LedgerClientOptions;
 }
 
@@ -270,7 +270,7 @@ export class EnsembleWriter implements LedgerWriter, Mendable {
     this.#registryWatch.stop();
     this.#mender.wake(); // So that it ends.
     this.#waiters.failed(error);
-    if (this.state.phase.at === 'failed') this.#d.logger.warn({ ledgerId: this.ledgerId, err: error }, 'ledger writer failed');
+    if (this.state.phase.at === 'failed') this.#d.logger.warn({ ledgerId: this.ledgerId, error }, 'ledger writer failed');
     if (isShort || this.state.phase.at === 'failed') this.#listener?.failed(error, this.lastAddConfirmed);
     this.#drain();
     this.#onClosed(this);

@@ -10,12 +10,12 @@ import {
   type LedgerMetadata,
   masterKey,
 } from '@daybook/proto';
-import { type Clock, type DaybookError, invariant, type Timer } from '@daybook/runtime';
+import { type Clock, type DaybookError, invariant, type Logger, type Timer } from '@daybook/runtime';
 import type { BookiePool, PooledBookie } from './bookie-pool.js';
 import { lastSegment, storesEntry, withEnsembleFrom } from './distribution.js';
 import { ledgerErrors } from './errors.js';
 import { lagMsMax } from './ledger-client-options.js';
-import type { LedgerLogger } from './logger.js';
+
 import type { Placement } from './placement.js';
 import { blobFor, type TurnBatch } from './turn-batch.js';
 import { failedIndexes, hasAckQuorum, newWriterState, step, type WriterEffect, type WriterEvent, type WriterState } from './writer-state.js';
@@ -25,7 +25,7 @@ export interface RecoveryWriterDependencies {
   registry: BookieRegistry;
   placement: Placement;
   bookies: BookiePool;
-  logger: LedgerLogger;
+  logger: Logger;
   addEntryTimeoutMs: number;
   appendQuorumTimeoutMs: number;
 }

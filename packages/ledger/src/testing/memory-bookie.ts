@@ -1,0 +1,281 @@
+import {
+  type AppendBatch,
+  type BookieCode,
+  type BookieId,
+  type BookieInfoReply,
+  type BookieService,
+  bookieId,
+  decodeAppendBatch,
+  type EntryId,
+  type FenceRequest,
+  type LacReply,
+  type LedgerId,
+  type ListEntriesReply,
+  type ReadReply,
+  type ReadRequest,
+} from '@daybook/proto';
+import type { Clock } from '@daybook/runtime';
+import type { BookieConnection } from '../bookie-pool.js';
+
+interface StoredLedger {
+  masterKey: Buffer;
+  isFenced: boolean;
+  readonly entries: Map<EntryId, Buffer>;
+}
+
+export interface MemoryBookieOptions {
+  clock: Clock;
+  bookieId: string;
+  /** From request to answer; the answers of one bookie stay in the order of the requests. Default 0. */
+  delayMs?: number;
+}
+
+/**
+ * A bookie in memory that keeps the promises of `BookieService`: master keys, fencing, order of answers, negatives only for what it never had. What goes
+ * wrong is set from outside, at any time.
+ */
+export class MemoryBookie {
+  readonly bookieId: BookieId;
+  readonly #clock: Clock;
+  #incarnation = 1;
+  #ledgers = new Map<LedgerId, StoredLedger>();
+  #held: (() => void)[] = [];
+  #lastDueMs = 0;
+  #isUp = true;
+  #isStalled = false;
+  delayMs: number;
+  /** Answer appends with this instead of storing them. */
+  refuseAppends: BookieCode | undefined;
+  /** Answer reads (also fencing ones and LAC reads) with this. */
+  refuseReads: BookieCode | undefined;
+  /** Stores what is appended, and never tells. */
+  loseReplies = false;
+  appendsCount = 0;
+  readsCount = 0;
+
+  constructor(options: MemoryBookieOptions) {
+    this.#clock = options.clock;
+    this.bookieId = bookieId(options.bookieId);
+    this.delayMs = options.delayMs ?? 0;
+  }
+
+  get incarnation(): string {
+    return `${this.bookieId}-${this.#incarnation}`;
+  }
+
+  get isUp(): boolean {
+    return this.#isUp;
+  }
+
+  /** A connection to the disks it has now: after {@link wipe} it answers `UNAVAILABLE`. */
+  connect(): BookieConnection {
+    const connection = new MemoryConnection(this, this.incarnation, this.#clock);
+    return { service: connection, close: () => connection.close() };
+  }
+
+  /** Connections break: what has not arrived is lost, callers are told `UNAVAILABLE`. The disks stay. */
+  crash(): void {
+    this.#isUp = false;
+    this.resume();
+  }
+
+  start(): void {
+    this.#isUp = true;
+  }
+
+  /** SIGSTOP: takes requests, answers none, until {@link resume}. */
+  stall(): void {
+    this.#isStalled = true;
+  }
+
+  resume(): void {
+    this.#isStalled = false;
+    const held = this.#held;
+    this.#held = [];
+    for (const task of held) task();
+  }
+
+  /** New disks under the old name. */
+  wipe(): void {
+    this.#incarnation++;
+    this.#ledgers = new Map();
+  }
+
+  holds(ledgerId: LedgerId, entryId: number): boolean {
+    return this.#ledgers.get(ledgerId)?.entries.has(entryId as EntryId) === true;
+  }
+
+  isFenced(ledgerId: LedgerId): boolean {
+    return this.#ledgers.get(ledgerId)?.isFenced === true;
+  }
+
+  /** Flips a bit of the entry's last byte. */
+  damage(ledgerId: LedgerId, entryId: number): void {
+    const entry = this.#ledgers.get(ledgerId)?.entries.get(entryId as EntryId);
+    if (entry !== undefined) entry[entry.length - 1] = (entry[entry.length - 1] as number) ^ 1;
+  }
+
+  forget(ledgerId: LedgerId, entryId: number): void {
+    this.#ledgers.get(ledgerId)?.entries.delete(entryId as EntryId);
+  }
+
+  /** @internal Runs a request: `work` happens when it arrives, `answer` after the delay. */
+  request<Reply>(incarnation: string, work: () => Reply, unavailable: Reply, answer: (reply: Reply) => void): void {
+    if (!this.#isUp || incarnation !== this.incarnation) {
+      this.#clock.endOfTurn(() => answer(unavailable));
+      return;
+    }
+    const dueMs = Math.max(this.#lastDueMs, this.#clock.monoMs() + this.delayMs);
+    this.#lastDueMs = dueMs;
+    const arrive = () => {
+      if (!this.#isUp || incarnation !== this.incarnation) answer(unavailable);
+      else if (this.#isStalled) this.#held.push(arrive);
+      else answer(work());
+    };
+    const waitMs = dueMs - this.#clock.monoMs();
+    if (waitMs > 0) this.#clock.after(waitMs, arrive);
+    else this.#clock.endOfTurn(arrive);
+  }
+
+  /** @internal */
+  store(batch: AppendBatch): BookieCode {
+    this.appendsCount++;
+    if (this.refuseAppends !== undefined) return this.refuseAppends;
+    // What a real bookie sees: bytes, checked.
+    const { ledgerId, isRecovery, count, bytes } = decodeAppendBatch(batch.bytes);
+    const ledger = this.#ledgerWith(ledgerId, batch.masterKey());
+    if (ledger === undefined) return 'UNAUTHORIZED';
+    if (ledger.isFenced && !isRecovery) return 'FENCED';
+    for (let i = 0; i < count; i++) {
+      const at = batch.offsetAt(i);
+      ledger.entries.set(batch.entryIdAt(i), Buffer.from(bytes.subarray(at, at + batch.lengthAt(i))));
+    }
+    return 'OK';
+  }
+
+  /** @internal */
+  read(request: ReadRequest): ReadReply {
+    this.readsCount++;
+    if (this.refuseReads !== undefined) return { code: this.refuseReads, entries: [] };
+    if (request.fenceWithKey !== undefined) {
+      const { code } = this.fence({ ledgerId: request.ledgerId, masterKey: request.fenceWithKey });
+      if (code === 'UNAUTHORIZED') return { code, entries: [] };
+    }
+    const ledger = this.#ledgers.get(request.ledgerId);
+    if (ledger === undefined) return { code: 'NO_LEDGER', entries: [] };
+    const entries: Buffer[] = [];
+    let bytes = 0;
+    for (const id of request.entryIds) {
+      const entry = ledger.entries.get(id);
+      bytes += entry?.length ?? 0;
+      if (entry === undefined || (entries.length > 0 && bytes > request.bytesMax)) break;
+      entries.push(Buffer.from(entry));
+    }
+    return entries.length === 0 ? { code: 'NO_ENTRY', entries } : { code: 'OK', entries };
+  }
+
+  /** @internal */
+  fence(request: FenceRequest): LacReply {
+    if (this.refuseReads !== undefined) return { code: this.refuseReads };
+    const ledger = this.#ledgerWith(request.ledgerId, request.masterKey);
+    if (ledger === undefined) return { code: 'UNAUTHORIZED' };
+    ledger.isFenced = true;
+    return this.lac(request.ledgerId);
+  }
+
+  /** @internal */
+  lac(ledgerId: LedgerId): LacReply {
+    if (this.refuseReads !== undefined) return { code: this.refuseReads };
+    const ledger = this.#ledgers.get(ledgerId);
+    if (ledger === undefined) return { code: 'NO_LEDGER' };
+    const newest = Math.max(-1, ...ledger.entries.keys()) as EntryId;
+    const lastEntry = ledger.entries.get(newest);
+    return lastEntry === undefined ? { code: 'NO_ENTRY' } : { code: 'OK', lastEntry: Buffer.from(lastEntry) };
+  }
+
+  /** @internal */
+  list(ledgerId: LedgerId): ListEntriesReply {
+    const ledger = this.#ledgers.get(ledgerId);
+    if (ledger === undefined) return { code: 'NO_LEDGER', runs: [] };
+    const runs: { first: EntryId; last: EntryId }[] = [];
+    for (const id of [...ledger.entries.keys()].sort((a, b) => a - b)) {
+      const run = runs.at(-1);
+      if (run !== undefined && run.last + 1 === id) run.last = id;
+      else runs.push({ first: id, last: id });
+    }
+    return { code: 'OK', runs };
+  }
+
+  #ledgerWith(ledgerId: LedgerId, masterKey: Uint8Array): StoredLedger | undefined {
+    const known = this.#ledgers.get(ledgerId);
+    if (known !== undefined) return known.masterKey.equals(masterKey) ? known : undefined;
+    const made: StoredLedger = { masterKey: Buffer.from(masterKey), isFenced: false, entries: new Map() };
+    this.#ledgers.set(ledgerId, made);
+    return made;
+  }
+}
+
+class MemoryConnection implements BookieService {
+  readonly bookieId: BookieId;
+  readonly #bookie: MemoryBookie;
+  readonly #incarnation: string;
+  readonly #clock: Clock;
+  #isClosed = false;
+
+  constructor(bookie: MemoryBookie, incarnation: string, clock: Clock) {
+    this.bookieId = bookie.bookieId;
+    this.#bookie = bookie;
+    this.#incarnation = incarnation;
+    this.#clock = clock;
+  }
+
+  append(batch: AppendBatch, done: (code: BookieCode) => void): void {
+    if (this.#isClosed) {
+      this.#clock.endOfTurn(() => done('UNAVAILABLE'));
+      return;
+    }
+    this.#bookie.request<BookieCode>(
+      this.#incarnation,
+      () => this.#bookie.store(batch),
+      'UNAVAILABLE',
+      (code) => {
+        if (!this.#bookie.loseReplies) done(code);
+      },
+    );
+  }
+
+  read(request: ReadRequest): Promise<ReadReply> {
+    return this.#ask(() => this.#bookie.read(request), { code: 'UNAVAILABLE', entries: [] });
+  }
+
+  fence(request: FenceRequest): Promise<LacReply> {
+    return this.#ask(() => this.#bookie.fence(request), { code: 'UNAVAILABLE' });
+  }
+
+  readLac(ledgerId: LedgerId): Promise<LacReply> {
+    return this.#ask(() => this.#bookie.lac(ledgerId), { code: 'UNAVAILABLE' });
+  }
+
+  listEntries(ledgerId: LedgerId): Promise<ListEntriesReply> {
+    return this.#ask(() => this.#bookie.list(ledgerId), { code: 'UNAVAILABLE', runs: [] });
+  }
+
+  info(): Promise<BookieInfoReply> {
+    return this.#ask<BookieInfoReply>(() => ({ code: 'OK', totalBytes: 1e12, freeBytes: 1e12 }), {
+      code: 'UNAVAILABLE',
+      totalBytes: 0,
+      freeBytes: 0,
+    });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  #ask<Reply>(work: () => Reply, unavailable: Reply): Promise<Reply> {
+    return new Promise((resolve) => {
+      if (this.#isClosed) this.#clock.endOfTurn(() => resolve(unavailable));
+      else this.#bookie.request(this.#incarnation, work, unavailable, resolve);
+    });
+  }
+}
