@@ -1,1 +1,14 @@
-export {};
+export { type Broker, type BrokerParts, openBroker } from './broker.js';
+export type { BrokerApi, Directory, Owner, TenantInfo, Topics } from './broker-api.js';
+export { type BrokerConfig, brokerConfigSchema } from './config.js';
+export { type FrontEnd, type FrontEndLimits, type FrontEndOptions, frontEndLimitsDefault, startFrontEnd } from './http/front-end.js';
+export { brokerConfigErrors } from './limits.js';
+export { managedLedgerErrors } from './managed-ledger/errors.js';
+export type * from './managed-ledger/managed-ledger-api.js';
+export { createManagedLedgers, type ManagedLedgersMetrics, type ManagedLedgersParts } from './managed-ledger/managed-ledgers.js';
+export { defaultSettings as managedLedgersSettingsDefault, type ManagedLedgersSettings } from './managed-ledger/settings.js';
+export { directoryErrors } from './policies/errors.js';
+export type { Obstacle } from './subscription/explain.js';
+export { topicErrors } from './topic/errors.js';
+export type * from './topic/topic-api.js';
+export type { ConsumerStats, PublisherStats, SubscriptionStats, TopicStats } from './topic/topic-stats.js';

@@ -10,8 +10,7 @@ t.test('Exclusive: a second consumer → refused; the place is free the moment t
   await t.rejects(world.consumer({ type: 'Exclusive' }), { code: 'TOPIC_CONSUMER_BUSY', message: 'Exclusive consumer is already connected' });
   await t.rejects(world.consumer({ type: 'Shared' }), {
     code: 'TOPIC_CONSUMER_BUSY',
-    message:
-      "Subscription is of different type. Active subscription type of 'Exclusive' is different than the connecting consumer's type 'Shared'.",
+    message: "Subscription is of different type. Active subscription type of 'Exclusive' is different than the connecting consumer's type 'Shared'.",
   });
   first.consumer.close();
   const second = world.topic.subscriptions.get('s').addConsumer(

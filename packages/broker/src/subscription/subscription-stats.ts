@@ -1,4 +1,4 @@
-import { isoTime } from '../websocket/iso-time.js';
+import { isoTime } from '@daybook/runtime';
 import type { ConsumerStats, SubscriptionStats } from '../topic/topic-stats.js';
 import type { Consumer } from './consumer.js';
 import type { Subscription } from './subscription.js';

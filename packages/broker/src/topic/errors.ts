@@ -11,7 +11,7 @@ export const topicErrors = defineErrors('TOPIC', {
   IN_USE: { retry: 'never', text: (count: number) => `Topic has ${count} connected producers/consumers` },
   PRODUCER_BUSY: {
     retry: 'later',
-    text: (name: string, topic: string) => `Producer with name '${name}' is already connected to topic '${topic}'`,
+    text: (name: string, topic?: string) => `Producer with name '${name}' is already connected to topic${topic === undefined ? '' : ` '${topic}'`}`,
   },
   CONSUMER_BUSY: { retry: 'later', text: (detail: string) => detail },
   SUBSCRIPTION_EXISTS: { retry: 'never', text: () => 'Subscription already exists for topic' },

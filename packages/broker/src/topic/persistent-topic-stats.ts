@@ -1,5 +1,5 @@
+import { isoTime } from '@daybook/runtime';
 import { subscriptionStats } from '../subscription/subscription-stats.js';
-import { isoTime } from '../websocket/iso-time.js';
 import type { PersistentTopic } from './persistent-topic.js';
 import type { Producer } from './producers.js';
 import type { PublisherStats, SubscriptionStats, TopicStats } from './topic-stats.js';

@@ -1,10 +1,11 @@
-import { entryId, type EntryId, type LedgerId, type Position, type TopicName } from '@daybook/proto';
+import { type EntryId, entryId, type LedgerId, type Position, type TopicName } from '@daybook/proto';
 import type { Clock, Random } from '@daybook/runtime';
 import type { ManagedAppendListener, ManagedLedger, ManagedLedgerStats } from '../managed-ledger/managed-ledger-api.js';
 import type { Obstacle } from '../subscription/explain.js';
 import type { DispatchLimits } from '../subscription/subscription.js';
 import { AppendRuns } from './append-runs.js';
 import { topicErrors } from './errors.js';
+import { persistentTopicStats } from './persistent-topic-stats.js';
 import { type Producer, type ProducerOwner, Producers } from './producers.js';
 import { RateWindow } from './rates.js';
 import { Subscriptions } from './subscriptions.js';
@@ -20,7 +21,6 @@ import type {
   TopicProducer,
 } from './topic-api.js';
 import type { TopicStats } from './topic-stats.js';
-import { persistentTopicStats } from './persistent-topic-stats.js';
 
 /** How long an unload waits for publishes under way before it fails them. */
 const drainMaxMs = 1000;

@@ -1,16 +1,8 @@
-import { type Position, type TopicName } from '@daybook/proto';
+import type { Position, TopicName } from '@daybook/proto';
 import { EventQueue, SimClock, SimRandom } from '@daybook/runtime/sim';
 import { PersistentTopic } from '../../topic/persistent-topic.js';
 import { MemoryLogs, type MemoryManagedLedger, MemoryManagedLedgers } from '../../topic/testing/memory-managed-ledger.js';
-import type {
-  ConsumerSession,
-  Delivery,
-  EndReason,
-  ProducerSession,
-  SubscribeOptions,
-  TopicConsumer,
-  TopicProducer,
-} from '../../topic/topic-api.js';
+import type { ConsumerSession, Delivery, EndReason, ProducerSession, SubscribeOptions, TopicConsumer, TopicProducer } from '../../topic/topic-api.js';
 import type { DispatchLimits } from '../subscription.js';
 
 export const testLimits: DispatchLimits = {
@@ -167,8 +159,7 @@ export class TopicWorld {
       },
     );
     // What is settled already needs no event.
-    await Promise.resolve();
-    await new Promise((resolve) => setImmediate(resolve));
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
     if (!isDone) await this.queue.run({ until: () => isDone });
     await settled;
     return promise;
@@ -195,7 +186,6 @@ export class TopicWorld {
   async publish(...texts: string[]): Promise<Position[]> {
     const session = await this.producer();
     for (const text of texts) session.producer.publish(Buffer.from(text));
-    session.producer.isFull;
     await this.queue.run({ until: () => session.positions.length + session.failedCount === texts.length });
     session.producer.close();
     await this.settle();

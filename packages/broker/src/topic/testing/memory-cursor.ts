@@ -1,6 +1,6 @@
 import { comparePositions, noEntry, type Position } from '@daybook/proto';
 import type { Cursor, CursorStats } from '../../managed-ledger/managed-ledger-api.js';
-import { PositionMap } from '../../subscription/position-map.js';
+import type { PositionMap } from '../../subscription/position-map.js';
 import type { MemoryManagedLedger } from './memory-managed-ledger.js';
 
 /** What a cursor of the in-memory log keeps across opens. */
