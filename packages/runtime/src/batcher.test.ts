@@ -105,3 +105,11 @@ t.test('Batcher.close: items waiting → flushed without delay, then resolved; l
   t.equal(queue.nowMs, 10);
   t.equal(queue.pendingCount, 0);
 });
+
+t.test('Batcher: delayMs, next item does not fit → the first batch goes at once, the next keeps its delay', async (t) => {
+  const { queue, log, batcher } = newBatcher({ delayMs: 1000 });
+  batcher.add(1, 60);
+  batcher.add(2, 60);
+  await queue.run();
+  t.same(log, ['0: 1 (60)', '1000: 2 (60)']);
+});
