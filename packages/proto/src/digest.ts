@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { crc32, crc32c } from '@daybook/runtime';
+import { headerCrc32c } from './header-crc32c.js';
 import type { DigestType } from './ledger-metadata.js';
 import { macKey } from './master-key.js';
 import { readUint32, writeUint32 } from './wire/int64.js';
@@ -38,7 +39,7 @@ export function createDigest(type: DigestType, password: Uint8Array): Digest {
 }
 
 function crc32cOf(bytes: Uint8Array, headerOffset: number, headerBytes: number, payloadOffset: number, payloadBytes: number): number {
-  const header = crc32c(bytes.subarray(headerOffset, headerOffset + headerBytes));
+  const header = headerCrc32c(bytes, headerOffset, headerOffset + headerBytes);
   return payloadBytes === 0 ? header : crc32c(bytes.subarray(payloadOffset, payloadOffset + payloadBytes), header);
 }
 

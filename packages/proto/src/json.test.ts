@@ -48,8 +48,9 @@ t.test('json: any value with large integers -> the same after a round trip, whit
 t.test('json: any value without large integers -> as JSON.parse and JSON.stringify', async (t) => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
-      const text = JSON.stringify(value);
-      t.equal(stringifyJson(value), text);
+      const isLarge = (n: unknown): boolean => typeof n === 'number' && Math.abs(n) > Number.MAX_SAFE_INTEGER;
+      const text = JSON.stringify(value, (_, item) => (isLarge(item) ? 0.5 : item));
+      t.equal(stringifyJson(JSON.parse(text)), text);
       t.same(parseJson(text), JSON.parse(text));
       return true;
     }),

@@ -27,6 +27,8 @@ const headBytes = 10;
 const requiredBytesMax = 22;
 /** Compression, uncompressed size, event time, deliver-at time. */
 const numbersBytesMax = 40;
+/** A text of that length, if it is ASCII, has a size of one byte. */
+const shortTextMax = 60;
 /** Larger messages are not worth keeping a buffer of their size. */
 const sharedBytesMax = 256 * 1024;
 
@@ -123,19 +125,37 @@ function writeOptional(target: Buffer, offset: number, message: OutgoingMessage)
   return end;
 }
 
+/** Short ASCII, the usual case, is written without leaving JavaScript: a call to Buffer costs more than such a text. */
 function writeText(target: Buffer, offset: number, tag: number, text: string): number {
-  const bytes = Buffer.byteLength(text);
   target[offset] = tag;
-  const start = writeVarint(target, offset + 1, bytes);
+  const { length } = text;
+  if (length > shortTextMax) return writeLongText(target, offset + 1, text);
+  target[offset + 1] = length;
+  let end = offset + 2;
+  for (let i = 0; i < length; i++) {
+    const code = text.charCodeAt(i);
+    if (code >= 0x80) return writeLongText(target, offset + 1, text);
+    target[end++] = code;
+  }
+  return end;
+}
+
+function writeLongText(target: Buffer, offset: number, text: string): number {
+  const bytes = Buffer.byteLength(text);
+  const start = writeVarint(target, offset, bytes);
   return start + target.write(text, start, bytes, 'utf8');
 }
 
+/** The size goes in front of key and value but is known after them: one byte is left for it, and made more when that is not enough. */
 function writeProperty(target: Buffer, offset: number, key: string, value: string): number {
-  const keyBytes = Buffer.byteLength(key);
-  const valueBytes = Buffer.byteLength(value);
   target[offset] = 0x22;
-  const start = writeVarint(target, offset + 1, 2 + varintBytes(keyBytes) + keyBytes + varintBytes(valueBytes) + valueBytes);
-  return writeText(target, writeText(target, start, 0x0a, key), 0x12, value);
+  const start = offset + 2;
+  const end = writeText(target, writeText(target, start, 0x0a, key), 0x12, value);
+  const bytes = end - start;
+  const more = varintBytes(bytes) - 1;
+  if (more > 0) target.copyWithin(start + more, start, end);
+  writeVarint(target, offset + 1, bytes);
+  return end + more;
 }
 
 /** Negative numbers take ten bytes. */
