@@ -37,7 +37,7 @@ const quarantineMsMin = 1_000;
 const quarantineMsMax = 60_000;
 
 /** Codes that say something about the bookie, not about the request. */
-const failureCodes: ReadonlySet<BookieCode> = new Set(['UNAVAILABLE', 'TIMEOUT', 'IO_ERROR']);
+const failureCodes: ReadonlySet<BookieCode> = new Set(['UNAVAILABLE', 'TIMEOUT', 'IO_ERROR', 'READ_ONLY']);
 
 /**
  * One connection per bookie for the whole process. A connection belongs to one incarnation: when the registry names another one (or another address), the

@@ -9,7 +9,7 @@ import { ledgerErrors } from './errors.js';
 import { planMending } from './mend-plan.js';
 import type { Placement } from './placement.js';
 import type { TurnBatch } from './turn-batch.js';
-import type { WriterEvent, WriterState } from './writer-state.js';
+import type { MemberState, WriterEvent, WriterState } from './writer-state.js';
 
 /** The writer as its mender sees it; the writer alone owns the state. */
 export interface Mendable {
@@ -32,12 +32,23 @@ export interface MenderDependencies {
   storeTimeoutMs: number;
 }
 
+interface Tries {
+  notBeforeMs: number;
+  backOffMs: number;
+  /** Of the failure that these belong to; -1 for none. */
+  failedAtMs: number;
+}
+
+/** Before the first try to let a member in again, and then doubling. */
 const backOffMsMin = 100;
 const backOffMsMax = 5_000;
+/** A member that took entries for this long and then fails begins with the shortest wait again. */
+const healthyMs = 10_000;
+const storeAwayMs = 1_000;
 
 /**
  * Looks after failed members for as long as there are any: changes the ensemble when there is a spare, lets a bookie in again when it is back. One run at a
- * time, hence at most one ensemble change. Sleeps between attempts, longer each time, and wakes when a member fails or the registry changes.
+ * time, hence at most one ensemble change. A member is tried again after a wait that grows; a failure or a change of the registry ends the waiting.
  */
 export class EnsembleMender {
   readonly #d: MenderDependencies;
@@ -45,13 +56,22 @@ export class EnsembleMender {
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
   #wake = new AbortController();
+  /** By index: when its member may be tried again, and how long the next wait is. */
+  readonly #tries: Tries[];
 
-  constructor(dependencies: MenderDependencies, writer: Mendable) {
+  constructor(dependencies: MenderDependencies, writer: Mendable, ensembleSize: number) {
     this.#d = dependencies;
     this.#writer = writer;
+    this.#tries = Array.from({ length: ensembleSize }, () => ({ notBeforeMs: 0, backOffMs: backOffMsMin, failedAtMs: -1 }));
   }
 
-  /** Something changed: a member failed, or bookies came or went. */
+  /** Bookies came or went. */
+  registryChanged(): void {
+    for (const one of this.#tries) one.notBeforeMs = 0;
+    this.wake();
+  }
+
+  /** A member failed, or the writer has ended. */
   wake(): void {
     if (this.#stop.signal.aborted) return;
     this.#wake.abort();
@@ -75,29 +95,26 @@ export class EnsembleMender {
   }
 
   async #run(): Promise<void> {
-    let backOffMs = backOffMsMin;
     while (!this.#stop.signal.aborted && this.#hasWork()) {
       this.#wake = new AbortController();
-      let isProgress = false;
+      let waitMs = storeAwayMs;
       try {
-        isProgress = await this.#mend();
+        waitMs = await this.#mend();
       } catch (error) {
         if (!(error instanceof DaybookError)) throw error;
         // While the metadata store is away nothing can change; appends go on with who is left.
-        if (!metadataErrors.UNAVAILABLE.is(error)) return this.#writer.apply({ kind: 'stop', error });
+        if (!metadataErrors.UNAVAILABLE.is(error)) this.#writer.apply({ kind: 'stop', error });
       }
-      if (isProgress) backOffMs = backOffMsMin;
-      else {
-        await this.#d.clock.sleep(backOffMs, this.#wake.signal);
-        backOffMs = this.#wake.signal.aborted ? backOffMsMin : Math.min(backOffMsMax, backOffMs * 2);
-      }
+      if (waitMs > 0) await this.#d.clock.sleep(waitMs, this.#wake.signal);
     }
   }
 
-  async #mend(): Promise<boolean> {
+  /** Does what can be done now; returns how long to wait before looking again. */
+  async #mend(): Promise<number> {
     const { registry, placement, clock, busyGraceMs } = this.#d;
+    const { members } = this.#writer.state;
     const plan = planMending({
-      members: this.#writer.state.members,
+      members,
       nowMs: clock.monoMs(),
       busyGraceMs,
       registered: (bookieId) => registry.get(bookieId),
@@ -105,11 +122,33 @@ export class EnsembleMender {
     });
     if (plan.replacements.length > 0) {
       await this.#change(plan.replacements);
-      return true;
+      return 0;
     }
-    let isProgress = false;
-    for (const index of plan.readmissions) isProgress = (await this.#readmit(index)) || isProgress;
-    return isProgress;
+    let waitMs = backOffMsMax;
+    for (const index of plan.readmissions) {
+      if (this.#waitMs(index) <= 0) await this.#readmit(index);
+      if (members[index]?.isFailed === true) waitMs = Math.min(waitMs, this.#waitMs(index));
+    }
+    return waitMs;
+  }
+
+  /** How long the member at `index` must still wait for its next try. */
+  #waitMs(index: number): number {
+    const nowMs = this.#d.clock.monoMs();
+    const { failedAtMs, admittedAtMs } = this.#writer.state.members[index] as MemberState;
+    const one = this.#tries[index] as Tries;
+    if (one.failedAtMs !== failedAtMs) {
+      if (failedAtMs - admittedAtMs >= healthyMs || one.failedAtMs === -1) one.backOffMs = backOffMsMin;
+      one.failedAtMs = failedAtMs;
+      one.notBeforeMs = Math.max(one.notBeforeMs, failedAtMs + backOffMsMin);
+    }
+    return one.notBeforeMs - nowMs;
+  }
+
+  #tried(index: number): void {
+    const one = this.#tries[index] as Tries;
+    one.notBeforeMs = this.#d.clock.monoMs() + one.backOffMs;
+    one.backOffMs = Math.min(backOffMsMax, one.backOffMs * 2);
   }
 
   async #change(replacements: readonly Replacement[]): Promise<void> {
@@ -167,27 +206,27 @@ export class EnsembleMender {
   }
 
   /** The bookie answers and the ledger is still ours: its place is given back. The order matters (P6): first the connection, then the metadata. */
-  async #readmit(index: number): Promise<boolean> {
+  async #readmit(index: number): Promise<void> {
     const { bookies, records, clock, logger } = this.#d;
     const writer = this.#writer;
-    const { identity } = writer.state.members[index] as (typeof writer.state.members)[number];
+    const { state, ledgerId } = writer;
+    const member = state.members[index] as MemberState;
+    const { identity } = member;
+    this.#tried(index);
     const bookie = bookies.get(identity.bookieId);
-    if (bookie === undefined || bookie.incarnation !== identity.incarnation) return false;
-    const { code } = await bookie.service.readLac(writer.ledgerId);
+    if (bookie === undefined || bookie.incarnation !== identity.incarnation) return;
+    const { code } = await bookie.service.readLac(ledgerId);
     bookies.report(identity.bookieId, code);
-    if (code !== 'OK' && !isNegative(code)) return false;
-    const ledger = await records.read(writer.ledgerId);
-    const { state } = writer;
-    const member = state.members[index] as (typeof state.members)[number];
-    if (state.phase.at !== 'open' || !member.isFailed || member.identity !== identity) return false;
+    if (code !== 'OK' && !isNegative(code)) return;
+    const ledger = await records.read(ledgerId);
+    if (state.phase.at !== 'open' || !member.isFailed || member.identity !== identity) return;
     if (ledger === undefined) this.#lost({ outcome: 'deleted' });
     else if (ledger.metadata.state !== 'OPEN') this.#lost({ outcome: 'fenced' });
     else if (lastSegment(ledger.metadata).ensemble[index] === identity.bookieId) {
-      logger.info({ ledgerId: writer.ledgerId, bookieId: identity.bookieId, fromEntryId: state.lastConfirmed + 1 }, 'bookie takes entries again');
+      logger.info({ ledgerId, bookieId: identity.bookieId, fromEntryId: state.lastConfirmed + 1 }, 'bookie takes entries again');
       writer.stored = ledger;
       writer.connect(index, bookie);
       writer.apply({ kind: 'readmit', index, nowMs: clock.monoMs() });
     }
-    return state.phase.at === 'open';
   }
 }

@@ -99,7 +99,7 @@ export class EnsembleWriter implements LedgerWriter, Mendable {
       return bookie?.incarnation === incarnation ? bookie : undefined;
     });
     const mending = { ...dependencies, busyGraceMs: options.addEntryTimeoutMs, storeTimeoutMs: options.appendQuorumTimeoutMs };
-    this.#mender = new EnsembleMender(mending, this);
+    this.#mender = new EnsembleMender(mending, this, metadata.ensembleSize);
     this.#registryWatch = registry.onChange(() => this.#registryChanged());
   }
 
@@ -251,7 +251,7 @@ export class EnsembleWriter implements LedgerWriter, Mendable {
       const registered = this.#d.registry.get(identity.bookieId);
       if (registered !== undefined && registered.incarnation !== identity.incarnation) this.apply({ kind: 'member-lost', index, nowMs });
     }
-    this.#mender.wake();
+    this.#mender.registryChanged();
   }
 
   #drain(): void {
