@@ -17,6 +17,6 @@ export interface Clock {
   after(delayMs: number, task: () => void): Timer;
   /** Calls `task` once what has arrived in this event-loop turn has been handled: the moment to send a natural batch. */
   endOfTurn(task: () => void): void;
-  /** Resolves after `delayMs`, or at once when `stop` aborts (it never rejects: look at `stop.aborted`). */
+  /** Resolves after `delayMs`, or at once when `stop` aborts (it never rejects: look at `stop.aborted`). Keeps the process alive. */
   sleep(delayMs: number, stop?: AbortSignal): Promise<void>;
 }

@@ -19,7 +19,10 @@ export interface Disk {
   fileBytes(path: string): Promise<number | undefined>;
   syncDirectory(directory: string): Promise<void>;
   usage(directory: string): Promise<DiskUsage>;
-  /** Takes an exclusive lock that ends with the process, kill -9 included. Rejects with `DISK_LOCKED` when another process holds it. */
+  /**
+   * Takes the exclusive lock of a folder (made when missing) that ends with the process, kill -9 included. Rejects with `DISK_LOCKED` when
+   * it is held already, by this process too. Holds between processes of one machine, not between machines that share a folder.
+   */
   lock(path: string): Promise<DiskLock>;
 }
 
