@@ -10,6 +10,7 @@ export interface AppendPathOptions {
   journalQueueBytesMax: number;
   heldBytesMax: number;
   onChange(): void;
+  onRoomNeeded(): void;
 }
 
 interface Held {
@@ -26,6 +27,8 @@ export class AppendPath {
   readonly #options: AppendPathOptions;
   #held: Held[] = [];
   #heldBytes = 0;
+  #needsRoom = false;
+  #isResuming = false;
 
   constructor(options: AppendPathOptions) {
     this.#options = options;
@@ -33,6 +36,11 @@ export class AppendPath {
 
   get heldBytes(): number {
     return this.#heldBytes;
+  }
+
+  /** True while batches are held because the write cache is full. */
+  get needsRoom(): boolean {
+    return this.#needsRoom;
   }
 
   append(batch: AppendBatch, done: (code: BookieCode) => void): void {
@@ -44,10 +52,14 @@ export class AppendPath {
     }
     this.#held.push({ batch, done });
     this.#heldBytes += bytes;
+    if (this.#needsRoom) this.#options.onRoomNeeded();
   }
 
   /** There may be room: after a flush began or ended, and after a commit. */
   resume(): void {
+    if (this.#isResuming || this.#held.length === 0) return;
+    this.#isResuming = true;
+    this.#needsRoom = false;
     let taken = 0;
     for (const { batch, done } of this.#held) {
       if (!this.#tryAppend(batch, done)) break;
@@ -55,6 +67,8 @@ export class AppendPath {
       taken++;
     }
     if (taken > 0) this.#held = this.#held.slice(taken);
+    this.#isResuming = false;
+    if (this.#needsRoom) this.#options.onRoomNeeded();
   }
 
   /** Answers everything that is held: the bookie stops. */
@@ -62,6 +76,7 @@ export class AppendPath {
     const held = this.#held;
     this.#held = [];
     this.#heldBytes = 0;
+    this.#needsRoom = false;
     for (const { done } of held) refuse(code, done);
   }
 
@@ -74,7 +89,11 @@ export class AppendPath {
       refuse(code, done);
       return true;
     }
-    if (!storage.hasRoomFor(bytes.length) || journal.queuedBytes + bytes.length > this.#options.journalQueueBytesMax) return false;
+    if (!storage.hasRoomFor(bytes.length)) {
+      this.#needsRoom = true;
+      return false;
+    }
+    if (journal.queuedBytes + bytes.length > this.#options.journalQueueBytesMax) return false;
     if (!storage.states.has(ledgerId)) storage.states.create(ledgerId, batch.masterKey());
     storage.add(ledgerId, bytes);
     journal.append(recordTypes.appendBatch, bytes, (isDurable) => done(isDurable ? 'OK' : 'IO_ERROR'));

@@ -221,6 +221,7 @@ class RunningBookie implements Bookie {
       mark: () => journal.mark(),
       onCheckpoint: (mark) => directory.releaseBelow(mark.fileId),
       onRoom: () => appends.resume(),
+      isRoomNeeded: () => appends.needsRoom,
       onFatal: (error) => this.#fail(error),
       onFlush: (flush) => this.#metrics?.noteFlush(flush),
       logger: this.#logger,
@@ -233,6 +234,7 @@ class RunningBookie implements Bookie {
       journalQueueBytesMax: this.#limits.journalQueueBytesMax,
       heldBytesMax: this.#limits.heldAppendsBytesMax,
       onChange,
+      onRoomNeeded: () => flushLoop.startIfNeeded(),
     });
     const fences = new Fences({ states: storage.states, journal, onChange });
     return { storage, journal, flushLoop, appends, fences };

@@ -90,41 +90,56 @@ export class EntryReader {
 
   /** One disk read for the entries asked for that follow one another in the run, and for what comes next when the reader goes through the ledger. */
   async #readRun({ logId, run }: Place, entryIds: readonly number[], from: number, out: Output): Promise<Step> {
-    const { files, readCache, readAheadBytes } = this.#parts;
+    const { files, readCache } = this.#parts;
     const first = (entryIds[from] as number) - run.firstEntryId;
-    const positionOf = (index: number): number => run.positions[run.at + index] as number;
-    const start = positionOf(first);
-    let wanted = first + 1;
-    while (entryIds[from + wanted - first] === run.firstEntryId + wanted && wanted < run.count) {
-      if (positionOf(wanted + 1) - start - (wanted + 1 - first) * logRecordHeaderBytes + out.bytes > out.bytesMax) break;
-      wanted++;
-    }
-    let ahead = wanted;
-    if (readCache.isSequential(run.ledgerId, run.firstEntryId + first) || wanted - first > 1) {
-      while (ahead < run.count && positionOf(ahead + 1) - positionOf(wanted) <= readAheadBytes) ahead++;
-    }
-    const bytes = Buffer.allocUnsafeSlow(positionOf(ahead) - start);
+    const wanted = wantedEnd(run, entryIds, from, out);
+    const ahead = this.#aheadEnd(run, first, wanted);
+    const positions = run.positions.subarray(run.at + first, run.at + ahead + 1);
+    const start = positions[0] as number;
+    const bytes = Buffer.allocUnsafeSlow((positions[ahead - first] as number) - start);
     const read = await files.read(files.logPath(logId), start, bytes);
-    if (read < positionOf(wanted) - start) return { is: 'error', error: bookieErrors.LOG_DAMAGED(files.logPath(logId), `it ends before ${start}`) };
     const isShared = ahead > wanted && read === bytes.length;
     if (isShared) {
-      // A copy, as the run's positions may be a part of something larger.
-      const positions = run.positions.slice(run.at + first, run.at + ahead + 1);
-      readCache.add({ ledgerId: run.ledgerId, firstEntryId: run.firstEntryId + first, positions, bytes });
+      // Positions as a copy, as those of the run may be a part of something larger.
+      readCache.add({ ledgerId: run.ledgerId, firstEntryId: run.firstEntryId + first, positions: positions.slice(), bytes });
     }
-    for (let index = first; index < wanted; index++) {
-      const entryId = run.firstEntryId + index;
-      const entry = decodeLogRecord(bytes.subarray(positionOf(index) - start, positionOf(index + 1) - start), run.ledgerId, entryId);
-      if (entry === undefined) {
-        if (index > first) return { is: 'taken', count: index - first };
-        const where = `entry ${entryId} of ledger ${run.ledgerId} at ${positionOf(index)}`;
-        return { is: 'error', error: bookieErrors.LOG_DAMAGED(files.logPath(logId), where) };
-      }
-      if (take(out, isShared ? Buffer.from(entry) : entry).is === 'full')
-        return index > first ? { is: 'taken', count: index - first } : { is: 'full' };
+    for (let i = 0; i < wanted - first; i++) {
+      const entryId = run.firstEntryId + first + i;
+      const end = (positions[i + 1] as number) - start;
+      const record = bytes.subarray((positions[i] as number) - start, end);
+      const entry = end <= read ? decodeLogRecord(record, run.ledgerId, entryId) : undefined;
+      const step = entry === undefined ? damaged(files.logPath(logId), entryId, run.ledgerId, positions[i]) : take(out, isShared ? Buffer.from(entry) : entry);
+      if (step.is !== 'taken') return i > 0 ? { is: 'taken', count: i } : step;
     }
     return { is: 'taken', count: wanted - first };
   }
+
+  /** How far to read, as an index in the run: behind what is wanted only for those who read on and on. */
+  #aheadEnd(run: Run, first: number, wanted: number): number {
+    const { readCache, readAheadBytes } = this.#parts;
+    if (wanted - first === 1 && !readCache.isSequential(run.ledgerId, run.firstEntryId + first)) return wanted;
+    const limit = (run.positions[run.at + wanted] as number) + readAheadBytes;
+    let ahead = wanted;
+    while (ahead < run.count && (run.positions[run.at + ahead + 1] as number) <= limit) ahead++;
+    return ahead;
+  }
+}
+
+/** The index in the run after the last entry that is asked for without a gap, and fits into the reply. */
+function wantedEnd(run: Run, entryIds: readonly number[], from: number, out: Output): number {
+  const first = (entryIds[from] as number) - run.firstEntryId;
+  const start = run.positions[run.at + first] as number;
+  let end = first + 1;
+  while (end < run.count && entryIds[from + end - first] === run.firstEntryId + end) {
+    const entriesBytes = (run.positions[run.at + end + 1] as number) - start - (end + 1 - first) * logRecordHeaderBytes;
+    if (out.bytes + entriesBytes > out.bytesMax) break;
+    end++;
+  }
+  return end;
+}
+
+function damaged(path: string, entryId: number, ledgerId: number, position: number | undefined): Step {
+  return { is: 'error', error: bookieErrors.LOG_DAMAGED(path, `entry ${entryId} of ledger ${ledgerId} at ${position}`) };
 }
 
 interface Output {

@@ -12,6 +12,8 @@ export interface FlushLoopOptions {
   onCheckpoint(mark: JournalMark): Promise<void>;
   /** Room in the write cache again. */
   onRoom(): void;
+  /** Whether something waits for room: then the cache is flushed, however little is in it. */
+  isRoomNeeded(): boolean;
   onFatal(error: unknown): void;
   onFlush?(flush: { durationMs: number; entries: number; bytes: number }): void;
   logger: Logger;
@@ -39,7 +41,14 @@ export class FlushLoop {
       this.#isDirty = true;
       this.#schedule(this.#options.intervalMs);
     }
-    if (this.#running === undefined && !this.#isFailing && this.#options.storage.fullness >= fullnessToFlush) this.#start(false);
+    this.startIfNeeded();
+  }
+
+  /** Starts a flush when the cache is rather full or somebody waits for room. */
+  startIfNeeded(): void {
+    if (this.#running !== undefined || this.#isFailing) return;
+    const { storage, isRoomNeeded } = this.#options;
+    if (storage.fullness >= fullnessToFlush || (storage.isDirty && isRoomNeeded())) this.#start(false);
   }
 
   /** Flushes now what there is, after the flush under way. */
@@ -71,7 +80,9 @@ export class FlushLoop {
 
   #start(mayIdle: boolean): void {
     if (this.#isClosed) return;
-    this.#running = this.#run(mayIdle).finally(() => {
+    // Not in this turn of the caller: a flush makes room, which would call back into whoever adds right now.
+    const run = Promise.resolve().then(() => this.#run(mayIdle));
+    this.#running = run.finally(() => {
       this.#running = undefined;
       // What came meanwhile may have filled the other half; a flush tried again leaves that one behind.
       if (this.#isDirty || this.#options.storage.isDirty) this.noteChange();

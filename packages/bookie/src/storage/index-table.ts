@@ -42,7 +42,7 @@ export function buildIndexTable(
   builder.endBlock();
   const blocks = encodeBlockTable(builder.rows);
   const ledgerTable = Buffer.alloc(ledgers.length * ledgerRowBytes);
-  ledgers.forEach((row, i) => encodeLedgerRow(ledgerTable, i * ledgerRowBytes, row));
+  for (const [i, row] of ledgers.entries()) encodeLedgerRow(ledgerTable, i * ledgerRowBytes, row);
   const blocksOffset = builder.offset;
   const ledgersOffset = blocksOffset + blocks.length;
   const trailer = encodeTrailer({

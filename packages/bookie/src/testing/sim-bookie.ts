@@ -1,0 +1,146 @@
+import type { BookieCode, BookieService, EntryId, LedgerId } from '@daybook/proto';
+import { silentLogger } from '@daybook/runtime';
+import { EventQueue, SimClock, SimDisk, SimRandom } from '@daybook/runtime/sim';
+import { type Bookie, type BookieMetadata, openBookie } from '../bookie.js';
+import { type BookieConfigInput, bookieConfigSchema } from '../config.js';
+import type { BookieLimits } from '../limits.js';
+import { type BatchOptions, makeBatch } from './batches.js';
+
+/** Small bounds, so that a short test rolls files, fills caches and seals logs. */
+export const smallLimits: Partial<BookieLimits> = {
+  batchBytesMax: 8192,
+  journalFileBytesMax: 32 * 1024,
+  journalPrefillBytes: 4096,
+  journalCommitBytesMax: 8192,
+  journalQueueBytesMax: 64 * 1024,
+  journalSparesMax: 2,
+  writeCacheBytesMax: 32 * 1024,
+  heldAppendsBytesMax: 32 * 1024,
+  readCacheBytesMax: 16 * 1024,
+  readAheadBytes: 2048,
+  ledgerCacheBytesMax: 16 * 1024,
+  logBytesMax: 24 * 1024,
+  openIndexBytesMax: 8192,
+  openFilesMax: 4,
+  flushIntervalMs: 500,
+};
+
+export interface SimBookieOptions {
+  seed?: number | string;
+  limits?: Partial<BookieLimits>;
+  config?: Partial<BookieConfigInput>;
+  metadata?: BookieMetadata;
+}
+
+/** One bookie on a simulated disk, over any number of runs. */
+export class SimBookie {
+  readonly queue: EventQueue;
+  disk: SimDisk;
+  clock: SimClock;
+  bookie: Bookie | undefined;
+  fatal: unknown;
+  #runs = 0;
+  readonly #options: SimBookieOptions;
+
+  constructor(options: SimBookieOptions = {}) {
+    this.#options = options;
+    this.queue = new EventQueue({ seed: options.seed ?? 1 });
+    this.clock = new SimClock(this.queue, { name: 'bookie' });
+    this.disk = new SimDisk({ clock: this.clock });
+  }
+
+  get service(): BookieService {
+    return (this.bookie as Bookie).service;
+  }
+
+  /** Begins a start; the promise never ends when the disk dies meanwhile. */
+  begin(): Promise<Bookie> {
+    this.#runs++;
+    this.clock = new SimClock(this.queue, { name: `bookie run ${this.#runs}` });
+    this.disk = this.disk.boot(this.clock);
+    const { clock, disk } = this;
+    disk.onCrash = () => clock.stop();
+    this.fatal = undefined;
+    const { config, limits, metadata } = this.#options;
+    return openBookie({
+      config: bookieConfigSchema.parse({ journalDirectories: ['/data/journal'], ledgerDirectories: ['/data/ledgers'], ...config }),
+      limits: { ...smallLimits, ...limits },
+      clock,
+      disk,
+      random: new SimRandom(`${this.queue.seed} ${this.#runs}`),
+      logger: silentLogger,
+      dataDirectory: '/data',
+      ...(metadata && { metadata }),
+      onFatal: (error) => {
+        this.fatal = error;
+      },
+    });
+  }
+
+  /** The disk of the stopped bookie, for those who look at it or damage it. */
+  stoppedDisk(): SimDisk {
+    this.disk = this.disk.boot(new SimClock(this.queue, { name: 'workshop' }));
+    return this.disk;
+  }
+
+  async start(): Promise<Bookie> {
+    this.bookie = await this.queue.complete(this.begin());
+    return this.bookie;
+  }
+
+  /** Power cut, then a new start. */
+  async restart(keep: 'random' | 'all' | 'none' = 'random'): Promise<Bookie> {
+    if (!this.disk.isDead) this.disk.crash({ keep });
+    return this.start();
+  }
+
+  /** Runs until the promise is settled, or the disk is dead: then undefined. */
+  async settle<T>(promise: Promise<T>): Promise<T | undefined> {
+    let outcome: { value: T } | { error: unknown } | undefined;
+    promise.then(
+      (value) => {
+        outcome = { value };
+      },
+      (error: unknown) => {
+        outcome = { error };
+      },
+    );
+    await this.queue.run({ until: () => outcome !== undefined || this.disk.isDead, untilMs: this.queue.nowMs + 3_600_000 });
+    if (outcome === undefined) return undefined;
+    if ('error' in outcome) throw outcome.error;
+    return outcome.value;
+  }
+
+  async append(options: BatchOptions): Promise<BookieCode> {
+    return this.queue.complete(appended(this.service, options));
+  }
+
+  async read(ledger: number, entryIds: readonly number[], bytesMax = 1 << 20) {
+    return this.queue.complete(this.service.read({ ledgerId: ledger as LedgerId, entryIds: entryIds as EntryId[], bytesMax }));
+  }
+
+  async readLac(ledger: number) {
+    return this.queue.complete(this.service.readLac(ledger as LedgerId));
+  }
+
+  async fence(ledger: number, masterKey: Uint8Array) {
+    return this.queue.complete(this.service.fence({ ledgerId: ledger as LedgerId, masterKey }));
+  }
+
+  async list(ledger: number) {
+    return this.queue.complete(this.service.listEntries(ledger as LedgerId));
+  }
+
+  async flush(): Promise<void> {
+    await this.queue.complete((this.bookie as Bookie).flush());
+  }
+
+  async close(): Promise<void> {
+    await this.queue.complete((this.bookie as Bookie).close());
+    this.disk.kill();
+  }
+}
+
+export function appended(service: BookieService, options: BatchOptions): Promise<BookieCode> {
+  return new Promise((resolve) => service.append(makeBatch(options), resolve));
+}
