@@ -1,4 +1,8 @@
-import type { BookieId } from '@daybook/proto';
+import { type BookieId, bookieId, protoErrors } from '@daybook/proto';
+import type { Clock, Logger, Timer } from '@daybook/runtime';
+import { decodeBookieRecord } from './bookie-record.js';
+import type { MetadataStore, Watch } from './metadata-store.js';
+import { paths } from './paths.js';
 
 /** A bookie that is up, as it registered itself. */
 export interface RegisteredBookie {
@@ -20,4 +24,138 @@ export interface BookieRegistry {
   /** Called after each change of the list. */
   onChange(listener: () => void): { stop(): void };
   close(): void;
+}
+
+export interface BookieRegistryOptions {
+  clock: Clock;
+  logger?: Pick<Logger, 'warn'>;
+}
+
+/**
+ * The bookies that are registered in `store`. Resolves with the first complete list; rejects when the store cannot give one.
+ *
+ * "I cannot see it" is not "it is gone": while the store does not answer, the last list stays. A listing that is suddenly empty is believed only when a second
+ * one, a while later, is empty too. A bookie in both lists is on its way between them and counts as read-only.
+ */
+export async function createBookieRegistry(store: MetadataStore, options: BookieRegistryOptions): Promise<BookieRegistry> {
+  const registry = new StoredBookieRegistry(store, options);
+  await registry.start();
+  return registry;
+}
+
+/** Between a failed reading, or an empty one, and the next. */
+const readAgainMs = 1_000;
+
+class StoredBookieRegistry implements BookieRegistry {
+  readonly #store: MetadataStore;
+  readonly #clock: Clock;
+  readonly #logger: Pick<Logger, 'warn'> | undefined;
+  readonly #listeners = new Set<{ listener: () => void }>();
+  readonly #watches: Watch[] = [];
+  #bookies: readonly RegisteredBookie[] = [];
+  #byId = new Map<string, RegisteredBookie>();
+  #state: 'idle' | 'reading' | 'reading, changed meanwhile' | 'closed' = 'idle';
+  #timer: Timer | undefined;
+  #wasEmpty = false;
+
+  constructor(store: MetadataStore, { clock, logger }: BookieRegistryOptions) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#logger = logger;
+  }
+
+  async start(): Promise<void> {
+    const changed = () => void this.#refresh();
+    this.#watches.push(this.#store.watch(paths.availableBookies, changed), this.#store.watch(paths.readOnlyBookies, changed));
+    try {
+      this.#take(await this.#read());
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  list(): readonly RegisteredBookie[] {
+    return this.#bookies;
+  }
+
+  get(bookieId: BookieId): RegisteredBookie | undefined {
+    return this.#byId.get(bookieId);
+  }
+
+  onChange(listener: () => void): { stop(): void } {
+    const entry = { listener };
+    this.#listeners.add(entry);
+    return { stop: () => void this.#listeners.delete(entry) };
+  }
+
+  close(): void {
+    this.#state = 'closed';
+    this.#timer?.cancel();
+    for (const watch of this.#watches) watch.stop();
+    this.#listeners.clear();
+  }
+
+  async #refresh(): Promise<void> {
+    if (this.#state === 'closed') return;
+    if (this.#state !== 'idle') {
+      this.#state = 'reading, changed meanwhile';
+      return;
+    }
+    this.#state = 'reading';
+    this.#timer?.cancel();
+    try {
+      const bookies = await this.#read();
+      if (this.#isClosed()) return;
+      if (bookies.length === 0 && this.#bookies.length > 0 && !this.#wasEmpty) {
+        this.#wasEmpty = true;
+        this.#readAgainLater();
+      } else this.#take(bookies);
+    } catch (error) {
+      if (this.#isClosed()) return;
+      this.#logger?.warn({ err: error }, 'the list of bookies cannot be read: going on with the last one');
+      this.#readAgainLater();
+    }
+    const isStale = (this.#state as string) === 'reading, changed meanwhile';
+    this.#state = 'idle';
+    // A change seen during an empty reading does not shorten the wait for its confirmation.
+    if (isStale && !this.#wasEmpty) await this.#refresh();
+  }
+
+  #isClosed(): boolean {
+    return this.#state === 'closed';
+  }
+
+  #readAgainLater(): void {
+    this.#timer = this.#clock.after(readAgainMs, () => void this.#refresh());
+  }
+
+  #take(bookies: readonly RegisteredBookie[]): void {
+    this.#wasEmpty = false;
+    const isSame = JSON.stringify(bookies) === JSON.stringify(this.#bookies);
+    this.#bookies = bookies;
+    this.#byId = new Map(bookies.map((bookie) => [bookie.bookieId, bookie]));
+    if (!isSame) for (const { listener } of [...this.#listeners]) listener();
+  }
+
+  async #read(): Promise<RegisteredBookie[]> {
+    const [available, readOnly] = await Promise.all([this.#store.children(paths.availableBookies), this.#store.children(paths.readOnlyBookies)]);
+    const readOnlyIds = new Set(readOnly);
+    const ids = new Set([...available.filter((name) => name !== 'readonly'), ...readOnly]);
+    const found = await Promise.all([...ids].sort().map((id) => this.#readOne(id, !readOnlyIds.has(id))));
+    return found.filter((bookie) => bookie !== undefined);
+  }
+
+  async #readOne(id: string, isWritable: boolean): Promise<RegisteredBookie | undefined> {
+    try {
+      const known = bookieId(id);
+      const record = await this.#store.get(isWritable ? paths.availableBookie(known) : paths.readOnlyBookie(known));
+      // Gone since the listing: the watch brings us back.
+      return record && decodeBookieRecord(known, record.value, isWritable);
+    } catch (error) {
+      if (!(error instanceof RangeError) && !protoErrors.SERVICE_INFO_MALFORMED.is(error)) throw error;
+      this.#logger?.warn({ bookieId: id, err: error }, 'this bookie has a registration that cannot be read, and is left out');
+      return undefined;
+    }
+  }
 }

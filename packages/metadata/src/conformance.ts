@@ -214,10 +214,10 @@ async function testEphemeral(check: Check): Promise<void> {
     t.equal(await first.get('/live/a'), undefined);
   });
 
-  await check('child of an ephemeral value -> METADATA_EPHEMERAL_PARENT', async (t, { first }) => {
+  await check('child of an ephemeral value -> METADATA_BAD_PATH', async (t, { first }) => {
     await first.put('/live/a', bytes('a'), 'absent', { ephemeral: true });
-    await t.rejects(first.put('/live/a/b', bytes(''), 'absent'), { code: 'METADATA_EPHEMERAL_PARENT' });
-    await t.rejects(first.put('/live/a/b/c', bytes(''), 'any'), { code: 'METADATA_EPHEMERAL_PARENT' });
+    await t.rejects(first.put('/live/a/b', bytes(''), 'absent'), { code: 'METADATA_BAD_PATH' });
+    await t.rejects(first.put('/live/a/b/c', bytes(''), 'any'), { code: 'METADATA_BAD_PATH' });
   });
 
   await check('closed -> its own ephemeral values go, every call says METADATA_CLOSED, closing again is fine', async (t, { first, second }) => {

@@ -1,4 +1,14 @@
-export type { BookieRegistry, RegisteredBookie } from './bookie-registry.js';
-export { metadataErrors } from './errors.js';
-export type { LedgerRecords, VersionedLedger } from './ledger-records.js';
+export { decodeBookieRecord, encodeBookieRecord, inProcessBookie } from './bookie-record.js';
+export { type BookieRegistration, type RegistrationOptions, registerBookie } from './bookie-registration.js';
+export { type BookieRegistry, type BookieRegistryOptions, createBookieRegistry, type RegisteredBookie } from './bookie-registry.js';
+export { type CookieRecords, createCookieRecords, initialiseCluster, readInstanceId } from './cluster.js';
+export { type EmbeddedOptions, EmbeddedStore, openEmbeddedStore } from './embedded-store.js';
+export { clusterErrors, metadataErrors } from './errors.js';
+export { type ElectionOptions, type ElectionState, LeaderElection } from './leader-election.js';
+export { createLedgerRecords, type LedgerRecords, type VersionedLedger } from './ledger-records.js';
+export { type MemoryFaults, type MemorySessionOptions, MemoryStore, MemoryTree, noFaults } from './memory-store.js';
+export { pathBytesMax } from './metadata-path.js';
 export type * from './metadata-store.js';
+export { type OpenStoreOptions, openMetadataStore } from './open-store.js';
+export { ledgerIdOfPath, nameOfPart, paths, sequenceOfPath } from './paths.js';
+export { valueBytesMax } from './put-checks.js';

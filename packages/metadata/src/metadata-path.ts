@@ -3,6 +3,9 @@ import { metadataErrors } from './errors.js';
 /** Longest path, in UTF-8 bytes. */
 export const pathBytesMax = 16_384;
 
+/** Why no path leads below an ephemeral value. */
+export const underEphemeral = 'the value above it is ephemeral and takes no children';
+
 /** What ZooKeeper refuses in names: control characters, surrogates, private use and non-characters. All stores refuse the same. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are exactly the ones to find.
 const forbiddenCharacters = /[\u0000-\u001f\u007f-\u009f\ud800-\uf8ff\ufff0-\uffff]/;

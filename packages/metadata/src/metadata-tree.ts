@@ -1,6 +1,6 @@
 import { invariant } from '@daybook/runtime';
 import { metadataErrors } from './errors.js';
-import { lastPart, parentOf, sequenceDigits } from './metadata-path.js';
+import { lastPart, parentOf, sequenceDigits, underEphemeral } from './metadata-path.js';
 import type { Expected, PutOptions, PutResult } from './metadata-store.js';
 
 /** Owner of values that stay until they are deleted. */
@@ -134,7 +134,7 @@ export class MetadataTree {
       missing.push(parent);
       parent = parentOf(parent);
     }
-    if ((this.#nodes.get(parent) as TreeNode).owner !== noOwner) throw metadataErrors.EPHEMERAL_PARENT(path);
+    if ((this.#nodes.get(parent) as TreeNode).owner !== noOwner) throw metadataErrors.BAD_PATH(path, underEphemeral);
     for (const each of missing.reverse()) this.#add(each, Buffer.alloc(0), noOwner, changes);
   }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '@daybook/runtime';
 import { metadataErrors } from './errors.js';
-import { checkPath, checkWritablePath, parentOf } from './metadata-path.js';
+import { checkPath, checkWritablePath, parentOf, underEphemeral } from './metadata-path.js';
 import type { Expected, MetadataStore, PutOptions, PutResult, SessionState, Versioned, Watch } from './metadata-store.js';
 import { checkPut } from './put-checks.js';
 import { SessionListeners } from './session-listeners.js';
@@ -247,9 +247,9 @@ function translate(path: string, failure: ZooKeeperFailure): Error {
     case 'NOT_EMPTY':
       return metadataErrors.NOT_EMPTY(path, { cause: failure });
     case 'NO_CHILDREN_FOR_EPHEMERALS':
-      return metadataErrors.EPHEMERAL_PARENT(path, { cause: failure });
+      return metadataErrors.BAD_PATH(path, underEphemeral, { cause: failure });
     case 'BAD_ARGUMENTS':
-      return metadataErrors.BAD_PATH(path, { cause: failure });
+      return metadataErrors.BAD_PATH(path, 'the server refuses it', { cause: failure });
     case unknownOutcome:
       return metadataErrors.UNAVAILABLE(`the answer to a write of ${path} was lost, and what is there now does not tell whether it happened`);
     default:
