@@ -35,7 +35,10 @@ export function entryId(value: number | bigint): EntryId {
 const bookieIdPattern = /^[A-Za-z0-9._:-]+$/;
 
 export function bookieId(text: string): BookieId {
-  if (!bookieIdPattern.test(text) || text === 'readonly') throw new RangeError(`a bookie id consists of letters, digits and . _ : -, not "${text}"`);
+  // It is a part of paths, beside "readonly".
+  if (!bookieIdPattern.test(text) || /^(readonly|\.\.?)$/i.test(text)) {
+    throw new RangeError(`a bookie id consists of letters, digits and . _ : - (not just "readonly" or dots), not "${text}"`);
+  }
   return text as BookieId;
 }
 

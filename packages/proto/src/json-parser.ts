@@ -6,7 +6,18 @@ export function parseBigJson(text: string): unknown {
   return new Parser(text).value();
 }
 
-const token = /[\s,:]*("(?:[^"\\]|\\.)*"|-?[\d.eE+-]+|true|false|null|[[\]{}])/y;
+/** What is not a string, with what stands between values in front of it. */
+const token = /[\s,:]*("|-?[\d.eE+-]+|true|false|null|[[\]{}])/y;
+
+/** The place of the quote that ends the string beginning at `start`; the length of the text when there is none. */
+export function endOfString(text: string, start: number): number {
+  for (let i = start + 1; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === 0x5c) i++;
+    else if (code === 0x22) return i;
+  }
+  return text.length;
+}
 
 class Parser {
   readonly #text: string;
@@ -24,7 +35,11 @@ class Parser {
     token.lastIndex = this.#at;
     const found = token.exec(this.#text)?.[1] as string;
     this.#at = token.lastIndex;
-    return found;
+    if (found !== '"') return found;
+    // Not by the expression: a long string would overflow its stack.
+    const start = this.#at - 1;
+    this.#at = endOfString(this.#text, start) + 1;
+    return this.#text.slice(start, this.#at);
   }
 
   #valueOf(first: string): unknown {

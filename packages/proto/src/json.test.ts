@@ -102,3 +102,8 @@ t.test('json: nesting up to the limit -> parsed; one more, or a bomb of millions
     'PROTO_JSON_TOO_LONG',
   );
 });
+
+t.test('json: a string of many megabytes beside a large integer -> parsed', async (t) => {
+  const long = 'x\\"'.repeat(4_000_000);
+  t.same((parseJson(`[9223372036854775807,"${long}"]`) as unknown[])[0], 9223372036854775807n);
+});

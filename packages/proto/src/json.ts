@@ -1,5 +1,5 @@
 import { protoErrors } from './errors.js';
-import { parseBigJson } from './json-parser.js';
+import { endOfString, parseBigJson } from './json-parser.js';
 
 /**
  * JSON without loss: integers beyond 2^53 are bigint, and bigint is printed as a number. With limits, so that no text can exhaust the stack or the memory
@@ -48,15 +48,6 @@ function depthOf(text: string, depthMax: number): number {
     else if (code === 0x7d || code === 0x5d) depth--;
   }
   return deepest;
-}
-
-function endOfString(text: string, start: number): number {
-  for (let i = start + 1; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code === 0x5c) i++;
-    else if (code === 0x22) return i;
-  }
-  return text.length;
 }
 
 function hasUnsafeNumber(value: unknown): boolean {

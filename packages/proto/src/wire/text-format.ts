@@ -15,7 +15,7 @@ export function parseTextFormat(text: string): TextField[] {
   return new TextParser(text).fields(0);
 }
 
-const tokenPattern = /[\s,;]*(?:#[^\n]*[\s,;]*)*([A-Za-z_][\w.]*|[-+]?[\w.]+|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|[:{}<>]|$)/y;
+const tokenPattern = /[\s,;]*(?:#[^\n]*(?:\n[\s,;]*|$))*([A-Za-z_][\w.]*|[-+]?[\w.]+|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|[:{}<>]|$)/y;
 
 class TextParser {
   readonly #text: string;

@@ -145,6 +145,7 @@ t.test('text format: what people and other programs write -> fields', async (t) 
 t.test('text format: broken text -> Malformed', async (t) => {
   const bad = ['a', 'a:', 'a: "x', 'a 1', '{', 'a {', 'a { b: 1', '}', 'a: }', '5: 1', 'a: "\\q"', 'a: "\n"', `${'a {'.repeat(20)}`, 'a: 1 ]'];
   for (const text of bad) t.throws(() => parseTextFormat(text), Malformed, text);
+  t.throws(() => parseTextFormat(`${'#'.repeat(50_000)}\n\u0001`), Malformed, 'comment signs do not multiply the work');
 });
 
 t.test('text format: any bytes -> quoted in printable ASCII, and read the same', async () => {
