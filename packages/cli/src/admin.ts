@@ -50,20 +50,62 @@ const groups: Readonly<Record<string, { description: string; calls: readonly Cal
     calls: [
       { name: 'list', arguments: ['<tenant>'], description: 'namespaces of a tenant', method: 'GET', path: (t) => `namespaces/${encode(t ?? '')}` },
       { name: 'get', arguments: ['<namespace>'], description: 'its policies', method: 'GET', path: (n) => `namespaces/${namespace(n ?? '')}` },
-      { name: 'create', arguments: ['<namespace>'], description: 'make TENANT/NAMESPACE', method: 'PUT', path: (n) => `namespaces/${namespace(n ?? '')}` },
-      { name: 'delete', arguments: ['<namespace>'], description: 'remove an empty one', method: 'DELETE', path: (n) => `namespaces/${namespace(n ?? '')}` },
+      {
+        name: 'create',
+        arguments: ['<namespace>'],
+        description: 'make TENANT/NAMESPACE',
+        method: 'PUT',
+        path: (n) => `namespaces/${namespace(n ?? '')}`,
+      },
+      {
+        name: 'delete',
+        arguments: ['<namespace>'],
+        description: 'remove an empty one',
+        method: 'DELETE',
+        path: (n) => `namespaces/${namespace(n ?? '')}`,
+      },
     ],
   },
   topics: {
     description: 'topics',
     calls: [
-      { name: 'list', arguments: ['<namespace>'], description: 'topics of TENANT/NAMESPACE', method: 'GET', path: (n) => `persistent/${namespace(n ?? '')}` },
+      {
+        name: 'list',
+        arguments: ['<namespace>'],
+        description: 'topics of TENANT/NAMESPACE',
+        method: 'GET',
+        path: (n) => `persistent/${namespace(n ?? '')}`,
+      },
       { name: 'create', arguments: ['<topic>'], description: 'make a topic', method: 'PUT', path: (t) => topic(t ?? '') },
       { name: 'delete', arguments: ['<topic>'], description: 'remove a topic', method: 'DELETE', path: (t) => topic(t ?? ''), hasForce: true },
-      { name: 'stats', arguments: ['<topic>'], description: 'rates, backlog, producers, consumers', method: 'GET', path: (t) => `${topic(t ?? '')}/stats` },
-      { name: 'internal-stats', arguments: ['<topic>'], description: 'ledgers and cursors', method: 'GET', path: (t) => `${topic(t ?? '')}/internalStats` },
-      { name: 'lookup', arguments: ['<topic>'], description: 'which broker serves it', method: 'GET', path: (t) => `/lookup/v2/topic/${topic(t ?? '')}` },
-      { name: 'unload', arguments: ['<topic>'], description: 'let go of it, so that it is loaded anew', method: 'PUT', path: (t) => `${topic(t ?? '')}/unload` },
+      {
+        name: 'stats',
+        arguments: ['<topic>'],
+        description: 'rates, backlog, producers, consumers',
+        method: 'GET',
+        path: (t) => `${topic(t ?? '')}/stats`,
+      },
+      {
+        name: 'internal-stats',
+        arguments: ['<topic>'],
+        description: 'ledgers and cursors',
+        method: 'GET',
+        path: (t) => `${topic(t ?? '')}/internalStats`,
+      },
+      {
+        name: 'lookup',
+        arguments: ['<topic>'],
+        description: 'which broker serves it',
+        method: 'GET',
+        path: (t) => `/lookup/v2/topic/${topic(t ?? '')}`,
+      },
+      {
+        name: 'unload',
+        arguments: ['<topic>'],
+        description: 'let go of it, so that it is loaded anew',
+        method: 'PUT',
+        path: (t) => `${topic(t ?? '')}/unload`,
+      },
     ],
   },
   subscriptions: {
@@ -107,7 +149,10 @@ export function command(): Command {
     const parent = admin.command(group).description(description);
     for (const call of calls) addCall(parent, call);
   }
-  return admin.addHelpText('after', '\nExamples:\n  daybook admin topics list public/default\n  daybook admin topics stats orders\n  daybook admin subscriptions create orders audit earliest');
+  return admin.addHelpText(
+    'after',
+    '\nExamples:\n  daybook admin topics list public/default\n  daybook admin topics stats orders\n  daybook admin subscriptions create orders audit earliest',
+  );
 }
 
 function addCall(parent: Command, call: Call): void {

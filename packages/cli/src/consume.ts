@@ -13,7 +13,9 @@ interface ConsumeOptions extends ConnectionOptions {
 
 export function command(): Command {
   return withConnection(new Command('consume'))
-    .description('Receive messages of a subscription, print each payload on a line, and acknowledge it. Runs until interrupted, or until --count messages came.')
+    .description(
+      'Receive messages of a subscription, print each payload on a line, and acknowledge it. Runs until interrupted, or until --count messages came.',
+    )
     .argument('<topic>', 'TOPIC, TENANT/NAMESPACE/TOPIC or persistent://TENANT/NAMESPACE/TOPIC')
     .requiredOption('-s, --subscription <name>', 'the subscription; made when it is new')
     .addOption(new Option('-t, --type <type>', 'how consumers share it').choices(['Exclusive', 'Shared']).default('Exclusive'))

@@ -10,6 +10,7 @@ export const exitCodes = {
 /** What a person should read: the error's own text; with `DAYBOOK_DEBUG=1` the stack and causes too. */
 export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return `daybook: ${String(error)}`;
-  if (process.env.DAYBOOK_DEBUG === '1') return `daybook: ${error.stack ?? error.message}${error.cause === undefined ? '' : `\ncaused by: ${String(error.cause)}`}`;
+  if (process.env.DAYBOOK_DEBUG === '1')
+    return `daybook: ${error.stack ?? error.message}${error.cause === undefined ? '' : `\ncaused by: ${String(error.cause)}`}`;
   return `daybook: ${error.message}`;
 }

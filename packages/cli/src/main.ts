@@ -1,12 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { errorText, exitCodes } from './exit.js';
-
-/** `daybook --version` is the version of the package that was built. */
-function version(): string {
-  const { version: text } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
-  return text;
-}
+import { version } from './version.js';
 
 /** Each sub-command lives in its own file, which is loaded only when it runs: `daybook --help` and a cold start pay for nothing else. */
 async function program(): Promise<Command> {

@@ -1,0 +1,46 @@
+import { type DeepReadonly, loadConfig } from '@daybook/runtime';
+import { type Command, InvalidArgumentError } from 'commander';
+import type { ZodObject, z } from 'zod';
+
+/** Variables with our prefix that are not settings of a server. */
+export const otherVariables = ['DAYBOOK_CONFIG', 'DAYBOOK_DEBUG', 'DAYBOOK_TOKEN', 'DAYBOOK_URL', 'DAYBOOK_KILL_ROUNDS', 'DAYBOOK_WITHOUT_ZOOKEEPER'];
+
+export interface SettingOptions {
+  config?: string;
+  set: Record<string, string>;
+}
+
+const setting = (text: string, before: Record<string, string>): Record<string, string> => {
+  const at = text.indexOf('=');
+  if (at < 1) throw new InvalidArgumentError('Write --set NAME=VALUE.');
+  return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
+};
+
+/** The options by which every server takes its settings. */
+export function withSettings(command: Command): Command {
+  return command
+    .option('--config <file>', 'settings as JSON, comments allowed (default: DAYBOOK_CONFIG)', process.env.DAYBOOK_CONFIG)
+    .option('--set <name=value>', 'any setting of docs/configuration.md, may be repeated', setting, {})
+    .option('--log-format <format>', 'text or json')
+    .option('--log-level <level>', 'debug, info, warn or error');
+}
+
+/** File < environment < flags; `flags` are the command's own options under the names of their settings. */
+export function loadSettings<Schema extends ZodObject>(
+  schema: Schema,
+  options: SettingOptions & { logFormat?: string; logLevel?: string },
+  flags: Readonly<Record<string, unknown>>,
+): DeepReadonly<z.output<Schema>> {
+  return loadConfig({
+    schema,
+    file: options.config,
+    environment: process.env,
+    environmentIgnored: otherVariables,
+    flags: { ...options.set, logFormat: options.logFormat, logLevel: options.logLevel, ...flags },
+  });
+}
+
+/** The settings of one part out of those of a whole process. */
+export function settingsOf(schema: ZodObject, all: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(all).filter(([key]) => key in schema.shape));
+}
