@@ -1,7 +1,7 @@
 import { ledgerErrors } from '@daybook/ledger';
 import { metadataErrors } from '@daybook/metadata';
 import { protoErrors } from '@daybook/proto';
-import { DaybookError, diskErrors } from '@daybook/runtime';
+import { batcherErrors, byteBudgetErrors, casErrors, DaybookError, diskErrors } from '@daybook/runtime';
 import { managedLedgerErrors } from '../managed-ledger/errors.js';
 import { directoryErrors } from '../policies/errors.js';
 import { topicErrors } from '../topic/errors.js';
@@ -51,10 +51,6 @@ const metadataStatus: StatusTable<typeof metadataErrors> = {
   UNAVAILABLE: 503,
   CLOSED: 503,
   CORRUPT: 'internal',
-  EPHEMERAL_PARENT: 'internal',
-  BAD_URL: 'internal',
-  UNKNOWN_LAYOUT: 'internal',
-  BOOKIE_ID_TAKEN: 'internal',
 };
 
 const ledgerStatus: StatusTable<typeof ledgerErrors> = {
@@ -114,6 +110,12 @@ const diskStatus: StatusTable<typeof diskErrors> = {
   LOCKED: 'internal',
 };
 
+const batcherStatus: StatusTable<typeof batcherErrors> = { FULL: 503, CLOSED: 503 };
+
+const byteBudgetStatus: StatusTable<typeof byteBudgetErrors> = { TOO_LARGE: 413, STOPPED: 503 };
+
+const casStatus: StatusTable<typeof casErrors> = { CONTENDED: 409 };
+
 const statusOfCode = new Map<string, Status>();
 function add<Key extends string>(errors: { readonly [K in Key]: { readonly code: string } }, statuses: { readonly [K in Key]: Status }): void {
   for (const key of Object.keys(errors) as Key[]) statusOfCode.set(errors[key].code, statuses[key]);
@@ -125,6 +127,9 @@ add(ledgerErrors, ledgerStatus);
 add(managedLedgerErrors, managedLedgerStatus);
 add(protoErrors, protoStatus);
 add(diskErrors, diskStatus);
+add(batcherErrors, batcherStatus);
+add(byteBudgetErrors, byteBudgetStatus);
+add(casErrors, casStatus);
 
 /** The HTTP status of an expected error, whose text then goes to the client; undefined for everything else: 500, logged, no text. */
 export function statusOf(error: unknown): number | undefined {

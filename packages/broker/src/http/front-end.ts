@@ -1,12 +1,12 @@
 import type { AddressInfo } from 'node:net';
-import type { Clock, Random } from '@daybook/runtime';
+import type { Clock, Logger, Metrics, Random } from '@daybook/runtime';
 import type { BrokerApi } from '../broker-api.js';
-import { type FrontEndLogger, webSocketLimits } from '../websocket/limits.js';
+import { webSocketLimits } from '../websocket/limits.js';
 import { WebSocketFrontEnd } from '../websocket/websocket-front-end.js';
 import { Forwarder } from './forward.js';
 import { Router } from './router.js';
 import { addBookieRoutes } from './routes/bookies.js';
-import { addBrokerRoutes, addMetricsRoute, type MetricsPage } from './routes/brokers.js';
+import { addBrokerRoutes, addMetricsRoute } from './routes/brokers.js';
 import { addClusterRoutes } from './routes/clusters.js';
 import { addLookupRoutes } from './routes/lookup.js';
 import { addNamespaceRoutes } from './routes/namespaces.js';
@@ -28,8 +28,8 @@ export interface FrontEndOptions {
   broker: BrokerApi;
   clock: Clock;
   random: Random;
-  logger: FrontEndLogger;
-  metrics?: MetricsPage | undefined;
+  logger: Logger;
+  metrics?: Metrics | undefined;
   host: string;
   /** 0: a free one. */
   port: number;
@@ -85,7 +85,7 @@ export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd>
   };
 }
 
-function makeRouter(context: { broker: BrokerApi; clock: Clock; forwarder: Forwarder }, metrics: MetricsPage | undefined): Router {
+function makeRouter(context: { broker: BrokerApi; clock: Clock; forwarder: Forwarder }, metrics: Metrics | undefined): Router {
   const router = new Router();
   addClusterRoutes(router, context);
   addTenantRoutes(router, context);

@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Random } from '@daybook/runtime';
+import type { Logger, Random } from '@daybook/runtime';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { FrontEndLogger } from '../websocket/limits.js';
 import { type Answer, Refused, reasonAnswer } from './answer.js';
 import { Call } from './call.js';
 import { statusOf } from './error-mapping.js';
@@ -12,7 +11,7 @@ import type { Router } from './router.js';
 export interface HttpServerOptions {
   router: Router;
   random: Random;
-  logger: FrontEndLogger;
+  logger: Logger;
   bodyBytesMax: number;
   /** Takes over the connection. */
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void;
@@ -97,7 +96,11 @@ function clientFault(error: unknown): Answer | undefined {
 }
 
 function send(reply: FastifyReply, { status, headers, body }: Answer): FastifyReply {
-  return reply.code(status).headers(headers).send(body);
+  // With a body Fastify would add a content type: an empty one has none.
+  return reply
+    .code(status)
+    .headers(headers)
+    .send(body === '' ? undefined : body);
 }
 
 /** Bytes that are no HTTP request. */

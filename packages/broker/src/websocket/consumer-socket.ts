@@ -1,5 +1,5 @@
 import type { Position, TopicName } from '@daybook/proto';
-import { type Clock, DaybookError } from '@daybook/runtime';
+import { type Clock, DaybookError, type Logger } from '@daybook/runtime';
 import type { BrokerApi } from '../broker-api.js';
 import type { ConsumerSession, Delivery, EndReason, InitialPosition, SubscribeOptions, Topic, TopicConsumer } from '../topic/topic-api.js';
 import { endOfTopicAnswer } from './answer-frames.js';
@@ -7,7 +7,7 @@ import { type CloseCode, closeCodes } from './close-codes.js';
 import { type Command, readCommand, scanAcknowledgement } from './command-frame.js';
 import { deliveryText } from './delivery-frame.js';
 import { decodeEntry } from './entry-codec.js';
-import type { FrontEndLogger, WebSocketLimits } from './limits.js';
+import type { WebSocketLimits } from './limits.js';
 import { moveSession } from './move-session.js';
 import { holds, type SessionHandler, type SessionSocket } from './session-socket.js';
 
@@ -18,7 +18,7 @@ export interface ConsumerSocketOptions {
   subscribe: Omit<SubscribeOptions, 'remoteAddress'>;
   clock: Clock;
   limits: WebSocketLimits;
-  logger: FrontEndLogger;
+  logger: Logger;
 }
 
 /**

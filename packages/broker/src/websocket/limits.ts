@@ -33,11 +33,3 @@ export function webSocketLimits(messageBytesMax: number): WebSocketLimits {
     closeMs: 10_000,
   };
 }
-
-/** Where the front end logs; pino's loggers fit. */
-export interface FrontEndLogger {
-  debug(fields: object, text: string): void;
-  info(fields: object, text: string): void;
-  warn(fields: object, text: string): void;
-  error(fields: object, text: string): void;
-}

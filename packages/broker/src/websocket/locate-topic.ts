@@ -1,6 +1,7 @@
 import type { TopicName } from '@daybook/proto';
 import { type Clock, DaybookError } from '@daybook/runtime';
 import type { BrokerApi } from '../broker-api.js';
+import { topicErrors } from '../topic/errors.js';
 import type { Topic } from '../topic/topic-api.js';
 
 /** Where a topic is served. */
@@ -12,6 +13,8 @@ export interface LocateOptions {
   patienceMs: number;
   /** Asked before each attempt: true ends the search. */
   isOver(): boolean;
+  /** A name or place taken by somebody else is waited for, too: for sessions that had it before. */
+  waitsForPlace?: boolean;
 }
 
 const firstDelayMs = 50;
@@ -25,15 +28,21 @@ export async function patiently<T>(options: LocateOptions, attempt: () => Promis
     try {
       return await attempt();
     } catch (error) {
-      if (!(error instanceof DaybookError) || error.retry === 'never' || options.isOver() || clock.monoMs() + delayMs > deadlineMs) throw error;
+      if (!passes(error, options) || options.isOver() || clock.monoMs() + delayMs > deadlineMs) throw error;
     }
     await clock.sleep(delayMs);
   }
 }
 
-/** Finds the topic's broker and loads the topic (making it if need be) when it is this one. */
-export async function locateTopic(broker: BrokerApi, name: TopicName): Promise<TopicPlace> {
+function passes(error: unknown, { waitsForPlace }: LocateOptions): boolean {
+  if (!(error instanceof DaybookError) || error.retry === 'never') return false;
+  if (topicErrors.RECENTLY_DELETED.is(error)) return false;
+  return waitsForPlace === true || !(topicErrors.PRODUCER_BUSY.is(error) || topicErrors.CONSUMER_BUSY.is(error));
+}
+
+/** Finds the topic's broker and loads the topic when it is this one; with `create` it is made if need be. */
+export async function locateTopic(broker: BrokerApi, name: TopicName, options: { create: boolean }): Promise<TopicPlace> {
   const owner = await broker.owner(name);
   if (!owner.isSelf) return { kind: 'elsewhere', brokerId: owner.brokerId };
-  return { kind: 'here', topic: await broker.topics.load(name, { create: true }) };
+  return { kind: 'here', topic: await broker.topics.load(name, options) };
 }

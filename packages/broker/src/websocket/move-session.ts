@@ -1,9 +1,10 @@
 import type { TopicName } from '@daybook/proto';
-import { type Clock, DaybookError } from '@daybook/runtime';
+import { type Clock, DaybookError, type Logger } from '@daybook/runtime';
 import type { BrokerApi } from '../broker-api.js';
+import { topicErrors } from '../topic/errors.js';
 import type { Topic } from '../topic/topic-api.js';
 import { closeCodes } from './close-codes.js';
-import type { FrontEndLogger, WebSocketLimits } from './limits.js';
+import type { WebSocketLimits } from './limits.js';
 import { locateTopic, patiently } from './locate-topic.js';
 import type { SessionSocket } from './session-socket.js';
 
@@ -13,7 +14,7 @@ export interface MoveOptions {
   topic: TopicName;
   clock: Clock;
   limits: WebSocketLimits;
-  logger: FrontEndLogger;
+  logger: Logger;
   attach(topic: Topic): Promise<void>;
   /** The session works again. */
   attached(): void;
@@ -26,14 +27,18 @@ export interface MoveOptions {
 export async function moveSession(options: MoveOptions): Promise<void> {
   const { session, broker, topic, clock, limits, logger } = options;
   try {
-    const place = await patiently({ clock, patienceMs: limits.moveMs, isOver: () => session.isEnded }, async () => {
-      const found = await locateTopic(broker, topic);
+    const place = await patiently({ clock, patienceMs: limits.moveMs, isOver: () => session.isEnded, waitsForPlace: true }, async () => {
+      const found = await locateTopic(broker, topic, { create: false });
       if (found.kind === 'here' && !session.isEnded) await options.attach(found.topic);
       return found;
     });
     if (place.kind === 'here') options.attached();
     else session.close(closeCodes.serviceRestart, `Topic ${topic.full} is served by another broker now: connect again`);
   } catch (error) {
+    if (topicErrors.NOT_FOUND.is(error)) {
+      session.close(closeCodes.topicDeleted, `Topic ${topic.full} was deleted`);
+      return;
+    }
     const isExpected = error instanceof DaybookError;
     if (!isExpected) logger.error({ error, topic: topic.full }, 'a session could not be attached to its topic again');
     session.close(closeCodes.serviceRestart, isExpected ? error.message : `Topic ${topic.full} cannot be served: connect again`);

@@ -1,12 +1,12 @@
 import { type EntryId, MessageEncoder, type Position, type TopicName } from '@daybook/proto';
-import { type Clock, DaybookError } from '@daybook/runtime';
+import { type Clock, DaybookError, type Logger } from '@daybook/runtime';
 import type { BrokerApi } from '../broker-api.js';
 import { topicErrors } from '../topic/errors.js';
 import type { EndReason, ProducerSession, Topic, TopicProducer } from '../topic/topic-api.js';
 import { errorAnswer, storedAnswer } from './answer-frames.js';
 import { closeCodes } from './close-codes.js';
 import { decodePayload, encodeEntry } from './entry-codec.js';
-import type { FrontEndLogger, WebSocketLimits } from './limits.js';
+import type { WebSocketLimits } from './limits.js';
 import { moveSession } from './move-session.js';
 import { readProducerFrame, readProducerFrameStrictly } from './producer-frame.js';
 import { type PublishRefusal, PublishRequest } from './publish-request.js';
@@ -21,7 +21,7 @@ export interface ProducerSocketOptions {
   parameters: ProducerParameters;
   clock: Clock;
   limits: WebSocketLimits;
-  logger: FrontEndLogger;
+  logger: Logger;
 }
 
 /** What one unanswered publish is counted as beside its payload. */

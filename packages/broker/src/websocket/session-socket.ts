@@ -177,7 +177,12 @@ export class SessionSocket {
       get destroyed() {
         return socket.destroyed || webSocket()?.readyState !== webSocketOpen;
       },
-      write: (text, encoding) => socket.write(text, encoding),
+      write: (text, encoding) => {
+        const isTaken = socket.write(text, encoding);
+        // The kernel took it all at once: then there will be no `drain`.
+        if (isTaken) this.#drained();
+        return isTaken;
+      },
     };
   }
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Clock, Random } from '@daybook/runtime';
+import type { Clock, Logger, Random } from '@daybook/runtime';
 import { type ServerOptions, WebSocketServer } from 'ws';
 import type { BrokerApi } from '../broker-api.js';
 import { statusOf } from '../http/error-mapping.js';
@@ -10,7 +10,7 @@ import type { Topic } from '../topic/topic-api.js';
 import { closeCodes } from './close-codes.js';
 import { ConsumerSocket } from './consumer-socket.js';
 import { KeepAlive } from './keep-alive.js';
-import type { FrontEndLogger, WebSocketLimits } from './limits.js';
+import type { WebSocketLimits } from './limits.js';
 import { locateTopic, patiently } from './locate-topic.js';
 import { ProducerSocket } from './producer-socket.js';
 import {
@@ -31,7 +31,7 @@ export interface WebSocketFrontEndOptions {
   broker: BrokerApi;
   clock: Clock;
   random: Random;
-  logger: FrontEndLogger;
+  logger: Logger;
   limits: WebSocketLimits;
   forwarder: Forwarder;
 }
@@ -128,7 +128,7 @@ export class WebSocketFrontEnd {
     };
     socket.once('close', onGone);
     const place = await patiently({ clock, patienceMs: limits.handshakeMs, isOver: () => isGone || this.#isClosing }, async () => {
-      const found = await locateTopic(broker, path.topic);
+      const found = await locateTopic(broker, path.topic, { create: true });
       if (found.kind === 'here' && !isGone) await handler.attach(found.topic);
       return found;
     });

@@ -1,3 +1,4 @@
+import type { Metrics } from '@daybook/runtime';
 import { emptyAnswer, jsonAnswer, noContent, notSupported, Refused, textAnswer } from '../answer.js';
 import type { Router } from '../router.js';
 import type { RouteContext } from './route-context.js';
@@ -53,14 +54,8 @@ function ready(isReady: boolean) {
   return textAnswer(200, 'ok');
 }
 
-/** What a scrape page needs; prom-client's registries fit. */
-export interface MetricsPage {
-  readonly contentType: string;
-  metrics(): Promise<string>;
-}
-
-export function addMetricsRoute(router: Router, metrics: MetricsPage | undefined): void {
+export function addMetricsRoute(router: Router, metrics: Metrics | undefined): void {
   router.add('GET', '/metrics', async () =>
-    metrics === undefined ? emptyAnswer : { status: 200, headers: { 'content-type': metrics.contentType }, body: await metrics.metrics() },
+    metrics === undefined ? emptyAnswer : { status: 200, headers: { 'content-type': metrics.contentType }, body: await metrics.text() },
   );
 }
