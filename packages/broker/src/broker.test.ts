@@ -6,7 +6,9 @@ const orders = topicName('orders');
 
 t.test('broker: first start → cluster, tenants and namespaces of a fresh Pulsar; a second broker changes nothing', async (t) => {
   const world = new ClusterWorld();
-  const [a, b] = await Promise.all([world.broker('a:8080'), Promise.resolve()]).then(async ([first]) => [first, await world.broker('b:8080')] as const);
+  const [a, b] = await Promise.all([world.broker('a:8080'), Promise.resolve()]).then(
+    async ([first]) => [first, await world.broker('b:8080')] as const,
+  );
   const { directory } = a.broker;
   t.same(await world.complete(directory.clusters()), ['standalone']);
   t.same(await world.complete(directory.tenants()), ['public', 'pulsar']);

@@ -72,7 +72,10 @@ export class ClusterWorld {
   async publish(session: TestProducer, ...texts: string[]): Promise<void> {
     const before = session.positions.length + session.failedCount;
     for (const text of texts) session.producer.publish(Buffer.from(text));
-    await this.queue.run({ until: () => session.positions.length + session.failedCount === before + texts.length, untilMs: this.queue.nowMs + 60_000 });
+    await this.queue.run({
+      until: () => session.positions.length + session.failedCount === before + texts.length,
+      untilMs: this.queue.nowMs + 60_000,
+    });
   }
 
   async consumer(topic: Topic, options: Partial<SubscribeOptions> = {}): Promise<TestConsumer> {
