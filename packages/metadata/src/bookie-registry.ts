@@ -56,7 +56,8 @@ class StoredBookieRegistry implements BookieRegistry {
   #byId = new Map<string, RegisteredBookie>();
   #state: 'idle' | 'reading' | 'reading, changed meanwhile' | 'closed' = 'idle';
   #timer: Timer | undefined;
-  #wasEmpty = false;
+  /** When the listing became empty, while the list known before is kept. */
+  #emptySinceMs: number | undefined;
 
   constructor(store: MetadataStore, { clock, logger }: BookieRegistryOptions) {
     this.#store = store;
@@ -66,6 +67,7 @@ class StoredBookieRegistry implements BookieRegistry {
 
   async start(): Promise<void> {
     const changed = () => void this.#refresh();
+    this.#state = 'reading';
     this.#watches.push(this.#store.watch(paths.availableBookies, changed), this.#store.watch(paths.readOnlyBookies, changed));
     try {
       this.#take(await this.#read());
@@ -73,6 +75,7 @@ class StoredBookieRegistry implements BookieRegistry {
       this.close();
       throw error;
     }
+    this.#endReading();
   }
 
   list(): readonly RegisteredBookie[] {
@@ -107,19 +110,26 @@ class StoredBookieRegistry implements BookieRegistry {
     try {
       const bookies = await this.#read();
       if (this.#isClosed()) return;
-      if (bookies.length === 0 && this.#bookies.length > 0 && !this.#wasEmpty) {
-        this.#wasEmpty = true;
-        this.#readAgainLater();
-      } else this.#take(bookies);
+      if (bookies.length > 0 || this.#isEmptyForLong()) this.#take(bookies);
+      else this.#readAgainLater();
     } catch (error) {
       if (this.#isClosed()) return;
       this.#logger?.warn({ err: error }, 'the list of bookies cannot be read: going on with the last one');
       this.#readAgainLater();
     }
-    const isStale = (this.#state as string) === 'reading, changed meanwhile';
+    this.#endReading();
+  }
+
+  #endReading(): void {
+    const isStale = this.#state === 'reading, changed meanwhile';
     this.#state = 'idle';
-    // A change seen during an empty reading does not shorten the wait for its confirmation.
-    if (isStale && !this.#wasEmpty) await this.#refresh();
+    if (isStale) void this.#refresh();
+  }
+
+  #isEmptyForLong(): boolean {
+    const nowMs = this.#clock.monoMs();
+    this.#emptySinceMs ??= nowMs;
+    return this.#bookies.length === 0 || nowMs - this.#emptySinceMs >= readAgainMs;
   }
 
   #isClosed(): boolean {
@@ -131,7 +141,7 @@ class StoredBookieRegistry implements BookieRegistry {
   }
 
   #take(bookies: readonly RegisteredBookie[]): void {
-    this.#wasEmpty = false;
+    this.#emptySinceMs = undefined;
     const isSame = JSON.stringify(bookies) === JSON.stringify(this.#bookies);
     this.#bookies = bookies;
     this.#byId = new Map(bookies.map((bookie) => [bookie.bookieId, bookie]));
