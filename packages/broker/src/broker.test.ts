@@ -15,8 +15,12 @@ t.test('broker: first start → cluster, tenants and namespaces of a fresh Pulsa
   t.same(await world.complete(directory.namespaces('public')), ['public/default']);
   t.equal((await world.complete(directory.cluster('standalone')))?.serviceUrl, 'http://a:8080');
   t.same(await world.complete(b.broker.liveBrokers()), ['a:8080', 'b:8080']);
+  await world.settle();
   t.equal(await world.complete(b.broker.leaderBroker()), 'a:8080');
-  t.ok(a.broker.isReady && b.broker.isReady);
+  await world.complete(a.broker.close());
+  await world.settle(1000);
+  t.equal(await world.complete(b.broker.leaderBroker()), 'b:8080', 'when the leader goes the other one leads');
+  t.ok(!a.broker.isReady && b.broker.isReady);
 });
 
 t.test('broker: publish, consume, acknowledge, unload → goes on where it was, in a new ledger', async (t) => {

@@ -1,5 +1,5 @@
 import type { LedgerClient } from '@daybook/ledger';
-import type { BookieRegistry, MetadataStore, SessionState } from '@daybook/metadata';
+import { type BookieRegistry, LeaderElection, type MetadataStore, paths, type SessionState } from '@daybook/metadata';
 import type { TopicName } from '@daybook/proto';
 import { Backoff, type Clock, type Logger, type Metrics, type Random } from '@daybook/runtime';
 import type { BrokerApi, Owner } from './broker-api.js';
@@ -11,6 +11,7 @@ import { LiveBrokers } from './ownership/live-brokers.js';
 import { Ownership } from './ownership/ownership.js';
 import { bootstrap } from './policies/bootstrap.js';
 import { StoredDirectory } from './policies/directory.js';
+import { encodeRecord, readRecord } from './policies/records.js';
 import { topicErrors } from './topic/errors.js';
 import { HealthCheck } from './topic/health-check.js';
 import { addTopicMetrics } from './topic/topic-metrics.js';
@@ -64,6 +65,7 @@ class RunningBroker implements Broker {
   readonly #stop = new AbortController();
   #state: 'starting' | 'joined' | 'apart' | 'closed' = 'starting';
   #sessionWatch: { stop(): void } | undefined;
+  #election: LeaderElection | undefined;
   #joining: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
 
@@ -122,6 +124,14 @@ class RunningBroker implements Broker {
     await this.#register();
     this.#state = 'joined';
     this.#sessionWatch = store.onSession((state) => this.#onSession(state));
+    // In the background: nothing that clients do waits for a leader.
+    this.#election = new LeaderElection({
+      store,
+      clock: this.#parts.clock,
+      path: paths.brokerElection,
+      candidate: encodeRecord({ brokerId: this.brokerId, serviceUrl: this.#webServiceUrl }),
+      onChange: (state) => logger.info({ state: state.at }, 'broker election'),
+    });
     logger.info({ broker: this.brokerId }, 'broker open');
   }
 
@@ -130,8 +140,8 @@ class RunningBroker implements Broker {
   }
 
   async leaderBroker(): Promise<string | undefined> {
-    // Nothing needs a leader yet; the first of the live brokers answers for one, the same on every broker.
-    return (await this.#liveBrokers.list())[0];
+    const found = await readRecord(this.#parts.store, paths.brokerElection.leader);
+    return typeof found?.record.brokerId === 'string' ? found.record.brokerId : undefined;
   }
 
   async owner(name: TopicName): Promise<Owner> {
@@ -195,6 +205,7 @@ class RunningBroker implements Broker {
     this.#stop.abort();
     this.#sessionWatch?.stop();
     await this.#joining;
+    await this.#election?.close();
     await this.topics.close();
     await this.#managedLedgers.close();
     await this.#ownership.releaseAll();

@@ -1,5 +1,4 @@
-import { type MetadataStore, metadataErrors, type Watch } from '@daybook/metadata';
-import { brokerPaths } from '../policies/paths.js';
+import { type MetadataStore, metadataErrors, paths, type Watch } from '@daybook/metadata';
 import { encodeRecord } from '../policies/records.js';
 
 /** Which brokers are up: each holds an ephemeral key with its id, `host:port` of its HTTP service. */
@@ -14,22 +13,22 @@ export class LiveBrokers {
 
   /** Makes this broker one of them, for as long as the metadata session lasts. */
   async register(record: Record<string, unknown>): Promise<void> {
-    const path = brokerPaths.broker(this.#brokerId);
+    const path = paths.broker(this.#brokerId);
     await claimEphemeral(this.#store, path, record, () => true);
   }
 
   async leave(): Promise<void> {
-    const path = brokerPaths.broker(this.#brokerId);
+    const path = paths.broker(this.#brokerId);
     if ((await this.#store.get(path))?.ownEphemeral) await this.#store.delete(path, 'any');
   }
 
   /** Ids, sorted. */
   list(): Promise<string[]> {
-    return this.#store.children(brokerPaths.brokers);
+    return this.#store.children(paths.brokers);
   }
 
   watch(listener: () => void): Watch {
-    return this.#store.watch(brokerPaths.brokers, listener);
+    return this.#store.watch(paths.brokers, listener);
   }
 }
 

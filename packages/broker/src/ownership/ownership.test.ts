@@ -1,8 +1,8 @@
+import { type MemoryStore, MemoryTree } from '@daybook/metadata';
 import { parseTopicName } from '@daybook/proto';
 import { silentLogger } from '@daybook/runtime';
 import { EventQueue, SimClock } from '@daybook/runtime/sim';
 import t from 'tap';
-import { type MemoryStore, MemoryTree } from '../../../metadata/dist/memory-store.js';
 import { bundleOf, bundlesCountOf } from './bundles.js';
 import { LiveBrokers } from './live-brokers.js';
 import { chooseBroker, heartbeatBroker } from './lookup.js';

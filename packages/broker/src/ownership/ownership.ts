@@ -1,9 +1,8 @@
-import { type MetadataStore, metadataErrors } from '@daybook/metadata';
+import { type MetadataStore, metadataErrors, paths } from '@daybook/metadata';
 import type { TopicName } from '@daybook/proto';
 import { errorCode, type Logger } from '@daybook/runtime';
 import type { Owner } from '../broker-api.js';
 import type { Policies } from '../policies/namespace-policies.js';
-import { brokerPaths } from '../policies/paths.js';
 import { topicErrors } from '../topic/errors.js';
 import { bundleOf, bundlesCountOf } from './bundles.js';
 import { claimEphemeral } from './live-brokers.js';
@@ -123,7 +122,7 @@ export class Ownership {
     const count = bundlesCountOf(await this.#parts.policies(namespaceName), this.#parts.bundlesCountDefault);
     if (this.#counts.size >= countsMax) this.#counts.clear();
     this.#counts.set(namespaceName, count);
-    return brokerPaths.bundleOwner(namespaceName, bundleOf(name, count));
+    return paths.bundleOwner(namespaceName, bundleOf(name, count));
   }
 
   async #claim(path: string, name: TopicName): Promise<void> {

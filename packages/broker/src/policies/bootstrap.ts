@@ -1,6 +1,5 @@
-import type { MetadataStore } from '@daybook/metadata';
+import { type MetadataStore, paths } from '@daybook/metadata';
 import { defaultPolicies } from './namespace-policies.js';
-import { brokerPaths } from './paths.js';
 import { createRecord, readRecord } from './records.js';
 
 export interface BootstrapOptions {
@@ -17,7 +16,7 @@ export interface BootstrapOptions {
  */
 export async function bootstrap(store: MetadataStore, options: BootstrapOptions): Promise<void> {
   // Made last, so it says that all the others were made.
-  const last = brokerPaths.namespace('public/default');
+  const last = paths.namespace('public/default');
   if ((await readRecord(store, last)) !== undefined) return;
   const { clusterName, webServiceUrl, brokerServiceUrl } = options;
   const cluster = {
@@ -30,11 +29,11 @@ export async function bootstrap(store: MetadataStore, options: BootstrapOptions)
     brokerClientTlsKeyStoreType: 'JKS',
     brokerClientSslFactoryPlugin: 'org.apache.pulsar.common.util.DefaultPulsarSslFactory',
   };
-  await createRecord(store, brokerPaths.cluster(clusterName), cluster);
+  await createRecord(store, paths.cluster(clusterName), cluster);
   for (const tenant of ['public', 'pulsar']) {
-    await createRecord(store, brokerPaths.tenant(tenant), { adminRoles: [], allowedClusters: [clusterName] });
+    await createRecord(store, paths.tenant(tenant), { adminRoles: [], allowedClusters: [clusterName] });
   }
   const policies = defaultPolicies(options);
-  await createRecord(store, brokerPaths.namespace('pulsar/system'), policies);
+  await createRecord(store, paths.namespace('pulsar/system'), policies);
   await createRecord(store, last, policies);
 }

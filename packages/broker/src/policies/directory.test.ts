@@ -1,9 +1,8 @@
+import { type MemoryStore, MemoryTree, paths } from '@daybook/metadata';
 import { EventQueue, SimClock } from '@daybook/runtime/sim';
 import t from 'tap';
-import { type MemoryStore, MemoryTree } from '../../../metadata/dist/memory-store.js';
 import { bootstrap } from './bootstrap.js';
 import { StoredDirectory } from './directory.js';
-import { brokerPaths } from './paths.js';
 
 const options = { clusterName: 'standalone', bundlesCount: 4 };
 const urls = { webServiceUrl: 'http://127.0.0.1:8080', brokerServiceUrl: undefined };
@@ -26,7 +25,7 @@ t.test('directory: bootstrap → what a fresh standalone has; again or at the sa
   t.same(await directory.tenants(), ['public', 'pulsar']);
   t.same(await directory.tenant('public'), { adminRoles: [], allowedClusters: ['standalone'] });
   t.same(await directory.namespaces('pulsar'), ['pulsar/system']);
-  t.equal((await stores[0]!.get(brokerPaths.namespace('public/default')))?.version, 0);
+  t.equal((await stores[0]!.get(paths.namespace('public/default')))?.version, 0);
 });
 
 t.test('directory: a new namespace → Pulsar 4.0.8 answers exactly this', async (t) => {
@@ -75,12 +74,12 @@ t.test('directory: namespaces → created once, listed, deleted only when empty,
   await t.rejects(directory.createNamespace('rest/bad name', {}), { code: 'DIRECTORY_INVALID', message: 'Namespace name is not valid' });
   t.same(await directory.namespaces('rest'), ['rest/ns']);
   await t.rejects(directory.namespaces('none'), { code: 'DIRECTORY_TENANT_NOT_FOUND' });
-  const topic = `${brokerPaths.topics('rest/ns')}/t`;
+  const topic = `${paths.topicsOfNamespace('rest/ns')}/t`;
   await store.put(topic, Buffer.from('x'), 'absent');
   await t.rejects(directory.deleteNamespace('rest/ns'), { code: 'DIRECTORY_NAMESPACE_NOT_EMPTY' });
   await store.delete(topic, 'any');
   // A topic that appears between the mark and the second look.
-  const watch = store.watch(brokerPaths.namespace('rest/ns'), () => {
+  const watch = store.watch(paths.namespace('rest/ns'), () => {
     watch.stop();
     void store.put(topic, Buffer.from('x'), 'absent');
   });
@@ -134,6 +133,6 @@ t.test('directory: clusters → created, replaced, deleted unless used', async (
 
 t.test('directory: a record that is no JSON → an error that names it', async (t) => {
   const { directory, store } = await open();
-  await store.put(brokerPaths.cluster('odd'), Buffer.from('{'), 'absent');
+  await store.put(paths.cluster('odd'), Buffer.from('{'), 'absent');
   await t.rejects(directory.cluster('odd'), { code: 'METADATA_CORRUPT', message: /\/admin\/clusters\/odd/ });
 });

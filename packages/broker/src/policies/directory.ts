@@ -1,9 +1,8 @@
-import { type MetadataStore, metadataErrors } from '@daybook/metadata';
+import { type MetadataStore, metadataErrors, paths } from '@daybook/metadata';
 import type { Directory, TenantInfo } from '../broker-api.js';
 import { directoryErrors } from './errors.js';
 import { checkEntityName, splitNamespaceName } from './names.js';
 import { newPolicies, type Policies, shownPolicies } from './namespace-policies.js';
-import { brokerPaths } from './paths.js';
 import { changeRecord, createRecord, readRecord } from './records.js';
 
 export interface DirectoryOptions {
@@ -32,22 +31,22 @@ export class StoredDirectory implements Directory {
   }
 
   async clusters(): Promise<string[]> {
-    return (await this.#store.children(brokerPaths.clusters)).filter((name) => name !== 'global');
+    return (await this.#store.children(paths.clusters)).filter((name) => name !== 'global');
   }
 
   async cluster(name: string): Promise<Record<string, unknown> | undefined> {
     checkEntityName('Cluster', name);
-    return (await readRecord(this.#store, brokerPaths.cluster(name)))?.record;
+    return (await readRecord(this.#store, paths.cluster(name)))?.record;
   }
 
   async createCluster(name: string, data: Record<string, unknown>): Promise<void> {
     checkEntityName('Cluster', name);
-    if (!(await createRecord(this.#store, brokerPaths.cluster(name), clusterRecord(data)))) throw directoryErrors.CLUSTER_EXISTS();
+    if (!(await createRecord(this.#store, paths.cluster(name), clusterRecord(data)))) throw directoryErrors.CLUSTER_EXISTS();
   }
 
   async updateCluster(name: string, data: Record<string, unknown>): Promise<void> {
     checkEntityName('Cluster', name);
-    if (!(await changeRecord(this.#store, brokerPaths.cluster(name), () => clusterRecord(data)))) throw directoryErrors.CLUSTER_NOT_FOUND();
+    if (!(await changeRecord(this.#store, paths.cluster(name), () => clusterRecord(data)))) throw directoryErrors.CLUSTER_NOT_FOUND();
   }
 
   async deleteCluster(name: string): Promise<void> {
@@ -59,23 +58,23 @@ export class StoredDirectory implements Directory {
         if (Array.isArray(clusters) && clusters.includes(name)) throw directoryErrors.CLUSTER_IN_USE(`namespace ${namespaceName}`);
       }
     }
-    await removeTree(this.#store, brokerPaths.cluster(name));
+    await removeTree(this.#store, paths.cluster(name));
   }
 
   async tenants(): Promise<string[]> {
-    return this.#store.children(brokerPaths.tenants);
+    return this.#store.children(paths.tenants);
   }
 
   async tenant(name: string): Promise<TenantInfo | undefined> {
     checkEntityName('Tenant', name);
-    const found = await readRecord(this.#store, brokerPaths.tenant(name));
+    const found = await readRecord(this.#store, paths.tenant(name));
     return found === undefined ? undefined : { adminRoles: texts(found.record.adminRoles), allowedClusters: texts(found.record.allowedClusters) };
   }
 
   async createTenant(name: string, info: TenantInfo): Promise<void> {
     checkEntityName('Tenant', name);
     await this.#checkTenantInfo(info);
-    if (!(await createRecord(this.#store, brokerPaths.tenant(name), tenantRecord(info)))) throw directoryErrors.TENANT_EXISTS();
+    if (!(await createRecord(this.#store, paths.tenant(name), tenantRecord(info)))) throw directoryErrors.TENANT_EXISTS();
   }
 
   async updateTenant(name: string, info: TenantInfo): Promise<void> {
@@ -84,14 +83,14 @@ export class StoredDirectory implements Directory {
     await this.#checkTenantInfo(info);
     const removed = before.allowedClusters.filter((cluster) => !info.allowedClusters.includes(cluster));
     if (removed.length > 0) await this.#checkUnused(name, removed);
-    if (!(await changeRecord(this.#store, brokerPaths.tenant(name), () => tenantRecord(info)))) throw directoryErrors.TENANT_NOT_FOUND(name);
+    if (!(await changeRecord(this.#store, paths.tenant(name), () => tenantRecord(info)))) throw directoryErrors.TENANT_NOT_FOUND(name);
   }
 
   async deleteTenant(name: string): Promise<void> {
     if ((await this.tenant(name)) === undefined) throw directoryErrors.TENANT_NOT_FOUND(name);
     try {
       // Its namespaces are children of the record: the store itself refuses while there is one, also one made this moment.
-      await this.#store.delete(brokerPaths.tenant(name), 'any');
+      await this.#store.delete(paths.tenant(name), 'any');
     } catch (error) {
       if (metadataErrors.NOT_EMPTY.is(error)) throw directoryErrors.TENANT_NOT_EMPTY(name, { cause: error });
       if (metadataErrors.NOT_FOUND.is(error)) throw directoryErrors.TENANT_NOT_FOUND(name, { cause: error });
@@ -101,12 +100,12 @@ export class StoredDirectory implements Directory {
 
   async namespaces(tenant: string): Promise<string[]> {
     if ((await this.tenant(tenant)) === undefined) throw directoryErrors.TENANT_NOT_FOUND(tenant);
-    return (await this.#store.children(brokerPaths.tenant(tenant))).map((namespace) => `${tenant}/${namespace}`);
+    return (await this.#store.children(paths.tenant(tenant))).map((namespace) => `${tenant}/${namespace}`);
   }
 
   async namespace(namespaceName: string): Promise<Policies | undefined> {
     splitNamespaceName(namespaceName);
-    const found = await readRecord(this.#store, brokerPaths.namespace(namespaceName));
+    const found = await readRecord(this.#store, paths.namespace(namespaceName));
     return found === undefined ? undefined : shownPolicies(found.record);
   }
 
@@ -115,12 +114,12 @@ export class StoredDirectory implements Directory {
     const info = await this.tenant(tenant);
     if (info === undefined) throw directoryErrors.TENANT_NOT_FOUND(tenant);
     const policies = newPolicies(asked, { ...this.#options, allowedClusters: info.allowedClusters });
-    if (!(await createRecord(this.#store, brokerPaths.namespace(namespaceName), policies))) throw directoryErrors.NAMESPACE_EXISTS();
+    if (!(await createRecord(this.#store, paths.namespace(namespaceName), policies))) throw directoryErrors.NAMESPACE_EXISTS();
   }
 
   async deleteNamespace(namespaceName: string): Promise<void> {
     splitNamespaceName(namespaceName);
-    const path = brokerPaths.namespace(namespaceName);
+    const path = paths.namespace(namespaceName);
     if ((await this.namespace(namespaceName)) === undefined) throw directoryErrors.NAMESPACE_NOT_FOUND();
     await this.#checkNoTopics(namespaceName);
     // Marked first: from here on no topic is made in it. One that was being made this moment is seen by the second look.
@@ -132,13 +131,14 @@ export class StoredDirectory implements Directory {
       throw error;
     }
     await removeTree(this.#store, path);
-    for (const left of [brokerPaths.localPolicies(namespaceName), brokerPaths.topics(namespaceName), `/managed-ledgers/${namespaceName}`]) {
+    const topics = paths.topicsOfNamespace(namespaceName);
+    for (const left of [paths.localPolicies(namespaceName), topics, topics.slice(0, topics.lastIndexOf('/'))]) {
       await removeTree(this.#store, left);
     }
   }
 
   async #checkNoTopics(namespaceName: string): Promise<void> {
-    const topics = await this.#store.children(brokerPaths.topics(namespaceName));
+    const topics = await this.#store.children(paths.topicsOfNamespace(namespaceName));
     if (topics.length > 0) throw directoryErrors.NAMESPACE_NOT_EMPTY();
   }
 

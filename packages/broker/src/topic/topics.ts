@@ -1,4 +1,4 @@
-import type { MetadataStore } from '@daybook/metadata';
+import { type MetadataStore, paths } from '@daybook/metadata';
 import { managedLedgerName, type TopicName, topicNameOfManagedLedger } from '@daybook/proto';
 import { type Clock, DaybookError, type Logger, type Random } from '@daybook/runtime';
 import type { Topics } from '../broker-api.js';
@@ -6,7 +6,6 @@ import type { ManagedLedger, ManagedLedgerOptions, ManagedLedgers } from '../man
 import { heartbeatBroker } from '../ownership/lookup.js';
 import type { Ownership } from '../ownership/ownership.js';
 import type { Policies } from '../policies/namespace-policies.js';
-import { brokerPaths } from '../policies/paths.js';
 import type { DispatchLimits } from '../subscription/subscription.js';
 import { topicErrors } from './errors.js';
 import { PersistentTopic } from './persistent-topic.js';
@@ -132,7 +131,7 @@ export class ServedTopics implements Topics {
   }
 
   async list(namespaceName: string): Promise<string[]> {
-    const found = await this.#parts.store.children(brokerPaths.topics(namespaceName));
+    const found = await this.#parts.store.children(paths.topicsOfNamespace(namespaceName));
     const names = found.map((encoded) => topicNameOfManagedLedger(`${namespaceName}/persistent/${encoded}`)?.full);
     return names.filter((full) => full !== undefined).sort();
   }

@@ -1,8 +1,8 @@
 import { type ClusterClient, MemoryCluster } from '@daybook/ledger/testing';
+import { type MemoryStore, MemoryTree } from '@daybook/metadata';
 import { parseTopicName, type TopicName } from '@daybook/proto';
 import { silentLogger } from '@daybook/runtime';
 import { EventQueue, SimClock } from '@daybook/runtime/sim';
-import { type MemoryStore, MemoryTree } from '../../../../metadata/dist/memory-store.js';
 import { type Broker, openBroker } from '../../broker.js';
 import { type BrokerConfig, brokerConfigSchema } from '../../config.js';
 import { TestConsumer, TestProducer } from '../../subscription/testing/topic-world.js';
