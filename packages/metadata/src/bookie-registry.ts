@@ -107,17 +107,20 @@ class StoredBookieRegistry implements BookieRegistry {
     }
     this.#state = 'reading';
     this.#timer?.cancel();
-    try {
-      const bookies = await this.#read();
-      if (this.#isClosed()) return;
-      if (bookies.length > 0 || this.#isEmptyForLong()) this.#take(bookies);
-      else this.#readAgainLater();
-    } catch (error) {
-      if (this.#isClosed()) return;
-      this.#logger?.warn({ err: error }, 'the list of bookies cannot be read: going on with the last one');
-      this.#readAgainLater();
-    }
+    const bookies = await this.#readIfPossible();
+    if (this.#isClosed()) return;
+    if (bookies !== undefined && (bookies.length > 0 || this.#isEmptyForLong())) this.#take(bookies);
+    else this.#timer = this.#clock.after(readAgainMs, () => void this.#refresh());
     this.#endReading();
+  }
+
+  async #readIfPossible(): Promise<RegisteredBookie[] | undefined> {
+    try {
+      return await this.#read();
+    } catch (error) {
+      this.#logger?.warn({ err: error }, 'the list of bookies cannot be read: going on with the last one');
+      return undefined;
+    }
   }
 
   #endReading(): void {
@@ -134,10 +137,6 @@ class StoredBookieRegistry implements BookieRegistry {
 
   #isClosed(): boolean {
     return this.#state === 'closed';
-  }
-
-  #readAgainLater(): void {
-    this.#timer = this.#clock.after(readAgainMs, () => void this.#refresh());
   }
 
   #take(bookies: readonly RegisteredBookie[]): void {
