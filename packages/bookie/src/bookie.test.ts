@@ -103,9 +103,7 @@ t.test('bookie: read with a key → fences first', async (t) => {
   const sim = new SimBookie();
   await sim.start();
   await sim.append({ ledger: 1, first: 0, count: 1 });
-  const reply = await sim.queue.complete(
-    sim.service.read({ ledgerId: 1 as never, entryIds: [0 as never], bytesMax: 0, fenceWithKey: testKey }),
-  );
+  const reply = await sim.queue.complete(sim.service.read({ ledgerId: 1 as never, entryIds: [0 as never], bytesMax: 0, fenceWithKey: testKey }));
   t.ok(reply.entries[0]?.equals(entryOf(1, 0)));
   t.equal(await sim.append({ ledger: 1, first: 1, count: 1 }), 'FENCED');
   await sim.close();
@@ -122,7 +120,10 @@ t.test('bookie: same entries again, out of order, with holes → each is stored 
     t.strictSame(await sim.list(1), { code: 'OK', runs: [...runs, { first: 10, last: 14 }] });
     t.equal((await sim.read(1, [1])).code, 'NO_ENTRY');
     const reply = await sim.read(1, [0, 2, 4, 10, 11]);
-    t.strictSame(reply.entries, [0, 2, 4, 10, 11].map((id) => entryOf(1, id)));
+    t.strictSame(
+      reply.entries,
+      [0, 2, 4, 10, 11].map((id) => entryOf(1, id)),
+    );
     t.ok((await sim.readLac(1)).lastEntry?.equals(entryOf(1, 14)));
     t.strictSame((await sim.read(1, [0, 1, 2])).entries, [entryOf(1, 0)], 'a first part');
   };

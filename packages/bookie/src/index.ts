@@ -4,3 +4,5 @@ export { type BookieConfig, type BookieConfigInput, bookieConfigSchema } from '.
 export type { CookieRecords, Identity } from './cookie.js';
 export { bookieErrors } from './errors.js';
 export { type BookieLimits, bookieLimits } from './limits.js';
+export { type BookieMetadataOptions, bookieMetadata } from './registration.js';
+export { type BookieHttp, type BookieHttpOptions, bookieHttpErrors, startBookieHttp } from './server/http-admin.js';

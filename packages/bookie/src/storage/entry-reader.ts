@@ -108,7 +108,8 @@ export class EntryReader {
       const end = (positions[i + 1] as number) - start;
       const record = bytes.subarray((positions[i] as number) - start, end);
       const entry = end <= read ? decodeLogRecord(record, run.ledgerId, entryId) : undefined;
-      const step = entry === undefined ? damaged(files.logPath(logId), entryId, run.ledgerId, positions[i]) : take(out, isShared ? Buffer.from(entry) : entry);
+      const step =
+        entry === undefined ? damaged(files.logPath(logId), entryId, run.ledgerId, positions[i]) : take(out, isShared ? Buffer.from(entry) : entry);
       if (step.is !== 'taken') return i > 0 ? { is: 'taken', count: i } : step;
     }
     return { is: 'taken', count: wanted - first };

@@ -41,7 +41,10 @@ export class BookieModel {
     ledger.isFenced = true;
     if (acknowledged < 0) return;
     assert.equal(reply.code, 'OK', 'a fence answers with the last entry');
-    assert.ok(Number((reply.lastEntry as Buffer).readBigInt64BE(8)) >= acknowledged, 'a fence answers with an entry at or after the last acknowledged one');
+    assert.ok(
+      Number((reply.lastEntry as Buffer).readBigInt64BE(8)) >= acknowledged,
+      'a fence answers with an entry at or after the last acknowledged one',
+    );
   }
 
   /** Reads some entries now; while other things go on. */
@@ -50,7 +53,8 @@ export class BookieModel {
     const mustBeThere = ledger.acknowledged.has(first);
     const entryIds = Array.from({ length: count }, (_, i) => (first + i) as EntryId);
     const reply = await sim.service.read({ ledgerId: ledgerId as LedgerId, entryIds, bytesMax: 1500 });
-    if (mustBeThere) assert.ok(reply.code === 'OK' || reply.code === 'UNAVAILABLE', `acknowledged entry ${first} of ledger ${ledgerId}: ${reply.code}`);
+    if (mustBeThere)
+      assert.ok(reply.code === 'OK' || reply.code === 'UNAVAILABLE', `acknowledged entry ${first} of ledger ${ledgerId}: ${reply.code}`);
     for (const [i, entry] of reply.entries.entries()) this.#checkEntry(ledgerId, first + i, entry);
   }
 

@@ -1,0 +1,192 @@
+import { type BookieId, decodeCookie } from '@daybook/proto';
+import { EventQueue, SimClock, SimDisk, SimRandom } from '@daybook/runtime/sim';
+import t from 'tap';
+import { type CookieRecords, checkIdentity, type IdentityOptions } from './cookie.js';
+
+class Records implements CookieRecords {
+  readonly cookies = new Map<string, { bytes: Buffer; version: number }>();
+  async read(id: BookieId) {
+    return this.cookies.get(id);
+  }
+  async write(id: BookieId, bytes: Buffer, expected: number | 'absent') {
+    const found = this.cookies.get(id);
+    if ((found?.version ?? 'absent') !== expected) throw new Error('changed meanwhile');
+    this.cookies.set(id, { bytes, version: (found?.version ?? -1) + 1 });
+  }
+}
+
+class World {
+  readonly queue = new EventQueue({ seed: 1 });
+  readonly disk = new SimDisk({ clock: new SimClock(this.queue) });
+  readonly records = new Records();
+  readonly random = new SimRandom('ids');
+  readonly options: IdentityOptions = {
+    disk: this.disk,
+    random: this.random,
+    journalDirectories: ['/d/journal'],
+    ledgerDirectories: ['/d/one', '/d/two'],
+    bookieId: 'b1' as BookieId,
+    instanceId: 'cluster-1',
+    records: this.records,
+    allowStorageExpansion: false,
+    dataDirectory: undefined,
+  };
+
+  async check(more: Partial<IdentityOptions> = {}) {
+    const options = { ...this.options, ...more };
+    for (const path of [...options.journalDirectories, ...options.ledgerDirectories]) await this.queue.complete(this.disk.makeDirectory(path));
+    return this.queue.complete(checkIdentity(options));
+  }
+
+  async use(): Promise<void> {
+    await this.check();
+    for (const path of ['/d/journal/0000000000000001.journal', '/d/one/lastMark', '/d/two/lastMark']) await this.write(path);
+  }
+
+  async write(path: string): Promise<void> {
+    const file = await this.queue.complete(this.disk.open(path));
+    await this.queue.complete(file.writeAt(0, Buffer.from('x')));
+  }
+
+  async wipe(directory: string): Promise<void> {
+    for (const name of await this.queue.complete(this.disk.list(directory))) await this.queue.complete(this.disk.remove(`${directory}/${name}`));
+  }
+}
+
+const all = ['/d/journal', '/d/one', '/d/two'];
+
+t.test('cookie: new bookie → every directory and the store are stamped; known from then on', async (t) => {
+  const world = new World();
+  const first = await world.check();
+  t.match(first, { bookieId: 'b1', isKnown: false });
+  for (const path of all) {
+    t.strictSame(decodeCookie(world.disk.peek(`${path}/VERSION`) as Buffer), {
+      bookieId: 'b1',
+      journalDirectories: ['/d/journal'],
+      ledgerDirectories: ['/d/one', '/d/two'],
+      instanceId: 'cluster-1',
+      indexDirectories: undefined,
+    });
+  }
+  t.ok(world.records.cookies.get('b1')?.bytes.equals(world.disk.peek('/d/one/VERSION') as Buffer));
+  await world.use();
+  const again = await world.check();
+  t.strictSame(again, { ...first, isKnown: true });
+});
+
+t.test('cookie: no configured id → one is made up once and kept', async (t) => {
+  const world = new World();
+  const { bookieId } = await world.check({ bookieId: undefined });
+  t.match(bookieId, /^[0-9a-f-]{36}$/);
+  t.equal((await world.check({ bookieId: undefined })).bookieId, bookieId);
+  t.equal((await world.check({ bookieId })).bookieId, bookieId);
+});
+
+t.test('cookie: died while stamping → finished at the next start', async (t) => {
+  for (const step of ['/d/journal', '/d/one', 'store'] as const) {
+    const world = new World();
+    await world.check();
+    world.records.cookies.clear();
+    if (step !== 'store') for (const path of all.slice(all.indexOf(step) + 1)) await world.wipe(path);
+    await world.check();
+    t.ok(world.records.cookies.has('b1'), step);
+    for (const path of all) t.ok(world.disk.peek(`${path}/VERSION`), step);
+  }
+});
+
+const refusals: { name: string; text: RegExp; damage: (world: World) => Promise<unknown>; options?: Partial<IdentityOptions> }[] = [
+  {
+    name: 'wiped disks under an old id',
+    text: /its directories are empty/,
+    damage: async (world) => {
+      for (const path of all) await world.wipe(path);
+    },
+  },
+  { name: 'one ledger disk wiped', text: /\/d\/two has no cookie: its disk is not mounted, or was wiped/, damage: (world) => world.wipe('/d/two') },
+  {
+    name: 'journal disk wiped, even while adding storage',
+    text: /\/d\/journal has no cookie/,
+    damage: (world) => world.wipe('/d/journal'),
+    options: { allowStorageExpansion: true },
+  },
+  { name: 'cookie deleted from the store', text: /the metadata store has no cookie/, damage: async (world) => world.records.cookies.clear() },
+  {
+    name: 'store without a cookie, one disk wiped',
+    text: /\/d\/one has no cookie/,
+    damage: async (world) => {
+      world.records.cookies.clear();
+      await world.wipe('/d/one');
+    },
+  },
+  { name: 'another cluster', text: /belong to cluster cluster-1/, damage: async () => {}, options: { instanceId: 'cluster-2' } },
+  { name: 'another id', text: /belong to bookie b1, not b2/, damage: async () => {}, options: { bookieId: 'b2' as BookieId } },
+  {
+    name: 'a directory left out',
+    text: /\/d\/two is not in ledgerDirectories any more/,
+    damage: async () => {},
+    options: { ledgerDirectories: ['/d/one'] },
+  },
+  {
+    name: 'a directory added without saying so',
+    text: /\/d\/three is new to this bookie/,
+    damage: async () => {},
+    options: { ledgerDirectories: ['/d/one', '/d/two', '/d/three'] },
+  },
+  {
+    name: 'the disk of another bookie',
+    text: /do not belong to the same bookie/,
+    damage: async (world) => {
+      const other = new World();
+      await other.check({ bookieId: 'b9' as BookieId });
+      const file = await world.queue.complete(world.disk.open('/d/two/VERSION'));
+      await world.queue.complete(file.writeAt(0, other.disk.peek('/d/two/VERSION') as Buffer));
+    },
+  },
+  {
+    name: 'another bookie with the same id in the store',
+    text: /the metadata store has another cookie/,
+    damage: async (world) => {
+      const bytes = Buffer.from(String(world.records.cookies.get('b1')?.bytes).replace('/d/one', '/e/one'));
+      world.records.cookies.set('b1', { bytes, version: 4 });
+    },
+  },
+];
+
+for (const { name, text, damage, options } of refusals) {
+  t.test(`cookie: ${name} → refused, nothing is written`, async (t) => {
+    const world = new World();
+    await world.use();
+    await damage(world);
+    const before = [...world.records.cookies.values()];
+    await t.rejects(world.check(options), { code: 'BOOKIE_COOKIE_REFUSED', message: text });
+    t.strictSame([...world.records.cookies.values()], before);
+  });
+}
+
+t.test('cookie: directory with foreign files → refused', async (t) => {
+  const world = new World();
+  await world.queue.complete(world.disk.makeDirectory('/d/one'));
+  await world.write('/d/one/thesis.doc');
+  await t.rejects(world.check(), { code: 'BOOKIE_COOKIE_REFUSED', message: /\/d\/one holds files/ });
+});
+
+t.test('cookie: new empty directory with allowStorageExpansion → stamped everywhere', async (t) => {
+  const world = new World();
+  await world.use();
+  const more = { ledgerDirectories: ['/d/one', '/d/two', '/d/three'] };
+  await world.check({ ...more, allowStorageExpansion: true });
+  t.match(await world.check(more), { isKnown: true });
+  t.match(world.records.cookies.get('b1')?.version, 1);
+});
+
+t.test('cookie: data folder moved as a whole → known', async (t) => {
+  const world = new World();
+  await world.check({ dataDirectory: '/d' });
+  t.strictSame(decodeCookie(world.disk.peek('/d/one/VERSION') as Buffer).ledgerDirectories, ['one', 'two']);
+  for (const name of ['journal', 'one', 'two']) {
+    await world.queue.complete(world.disk.makeDirectory(`/moved/${name}`));
+    for (const file of ['VERSION', 'INCARNATION']) await world.queue.complete(world.disk.rename(`/d/${name}/${file}`, `/moved/${name}/${file}`));
+  }
+  const moved = { dataDirectory: '/moved', journalDirectories: ['/moved/journal'], ledgerDirectories: ['/moved/one', '/moved/two'] };
+  t.match(await world.check(moved), { isKnown: true });
+});

@@ -1,0 +1,214 @@
+import { EventQueue, SimClock, SimDisk } from '@daybook/runtime/sim';
+import t from 'tap';
+import { Journal, type JournalMark, type JournalOptions } from './journal.js';
+import { JournalDirectory } from './journal-directory.js';
+import { journalFileName, recordTypes } from './journal-format.js';
+import { replayJournal } from './replay.js';
+
+class World {
+  readonly queue = new EventQueue({ seed: 3 });
+  clock = new SimClock(this.queue);
+  disk = new SimDisk({ clock: this.clock });
+  fatal: unknown;
+
+  async open(previous?: JournalMark, more: Partial<JournalOptions> = {}): Promise<Journal> {
+    const { disk, clock } = this;
+    await this.queue.complete(disk.makeDirectory('/j'));
+    const directory = new JournalDirectory(disk, '/j', 1);
+    await this.queue.complete(directory.load());
+    const options = { disk, clock, directory, fileBytesMax: 8192, prefillBytes: 2048, commitBytesMax: 4096, groupWaitMs: 0, syncEachWrite: true };
+    const onFatal = (error: unknown): void => {
+      this.fatal = error;
+    };
+    return this.queue.complete(Journal.open({ ...options, onFatal, ...more }, previous));
+  }
+
+  append(journal: Journal, text: string): Promise<boolean> {
+    return new Promise((resolve) => journal.append(recordTypes.appendBatch, Buffer.from(text), resolve));
+  }
+
+  crash(keep: 'random' | 'none' | 'all' = 'none'): void {
+    this.disk.crash({ keep });
+    this.reboot();
+  }
+
+  reboot(): void {
+    this.clock = new SimClock(this.queue);
+    this.disk = this.disk.boot(this.clock);
+  }
+
+  async replay(mark?: JournalMark): Promise<{ bodies: string[]; end: JournalMark | undefined }> {
+    const directory = new JournalDirectory(this.disk, '/j', 1);
+    await this.queue.complete(directory.load());
+    const bodies: string[] = [];
+    const onRecord = ({ body }: { body: Buffer }): void => {
+      bodies.push(body.toString());
+    };
+    const end = await this.queue.complete(replayJournal({ disk: this.disk, directory, mark, onRecord }));
+    return { bodies, end };
+  }
+
+  path(fileId: number): string {
+    return `/j/${journalFileName(fileId)}`;
+  }
+}
+
+const texts = (count: number, bytes = 30): string[] => Array.from({ length: count }, (_, i) => `${i}:`.padEnd(bytes, 'x'));
+
+t.test('journal: what queued up while a commit was written → one more commit, answered in order', async (t) => {
+  const world = new World();
+  const commits: number[] = [];
+  const journal = await world.open(undefined, { onCommit: ({ records }) => commits.push(records) });
+  const order: string[] = [];
+  for (const text of texts(3)) void world.append(journal, text).then(() => order.push(text));
+  let isWriting = false;
+  world.disk.beforeOperation = ({ kind }) => {
+    isWriting ||= kind === 'write';
+  };
+  await world.queue.run({ until: () => isWriting });
+  for (const text of texts(50)) void world.append(journal, `late ${text}`).then(() => order.push(text));
+  await world.queue.run({ untilIdle: true });
+  t.strictSame(commits, [3, 50]);
+  t.strictSame(order, [...texts(3), ...texts(50)]);
+  t.equal(journal.queuedBytes, 0);
+});
+
+t.test('journal: durable records → replayed in order after a power cut, from a mark or from the start, over several files', async (t) => {
+  const world = new World();
+  const journal = await world.open();
+  const all = texts(40, 600);
+  const marks: JournalMark[] = [];
+  for (const text of all) {
+    t.equal(await world.queue.complete(world.append(journal, text)), true);
+    marks.push(journal.mark());
+  }
+  t.ok(journal.mark().fileId > 3, 'several files');
+  void world.append(journal, 'never acknowledged');
+  world.crash();
+  t.strictSame((await world.replay()).bodies, all);
+  for (const [i, mark] of marks.entries()) t.strictSame((await world.replay(mark)).bodies, all.slice(i + 1), `mark ${i}`);
+});
+
+t.test('journal: recycled file → its old records do not come back', async (t) => {
+  const world = new World();
+  const journal = await world.open();
+  const directory = new JournalDirectory(world.disk, '/j', 4);
+  for (const text of texts(30, 600)) await world.queue.complete(world.append(journal, text));
+  const mark = journal.mark();
+  await world.queue.complete(journal.close());
+  await world.queue.complete(directory.load());
+  await world.queue.complete(directory.releaseBelow(mark.fileId));
+  t.strictSame(directory.fileIds, [mark.fileId]);
+  const again = await world.open(mark);
+  t.equal(await world.queue.complete(world.append(again, 'new')), true);
+  const before = world.disk.peek(world.path(mark.fileId + 1)) as Buffer;
+  t.ok(before.indexOf('xxx') > 0, 'the file was recycled');
+  world.crash();
+  t.strictSame((await world.replay(mark)).bodies, ['new']);
+});
+
+t.test('journal: torn last commit → replay ends before it; whatever part of it is on disk', async (t) => {
+  for (let seed = 0; seed < 30; seed++) {
+    const world = new World();
+    const journal = await world.open();
+    await world.queue.complete(world.append(journal, 'first'));
+    for (const text of texts(6, 700)) void world.append(journal, text);
+    await world.queue.run({ until: () => world.disk.operationsCount > 12 + (seed % 4) });
+    world.crash('random');
+    const { bodies } = await world.replay();
+    t.equal(bodies[0], 'first');
+    t.strictSame(bodies.slice(1), texts(6, 700).slice(0, bodies.length - 1));
+  }
+});
+
+t.test('journal: damaged record with a later commit behind it → refuses, naming file and offset', async (t) => {
+  const world = new World();
+  const journal = await world.open();
+  const marks = [journal.mark()];
+  for (const text of texts(8, 100)) {
+    await world.queue.complete(world.append(journal, text));
+    marks.push(journal.mark());
+  }
+  world.crash();
+  for (let i = 0; i < 7; i++) {
+    const at = (marks[i] as JournalMark).offset + 50;
+    world.disk.flipBit(world.path(1), at, 2);
+    await t.rejects(world.replay(), {
+      code: 'BOOKIE_JOURNAL_CORRUPT',
+      message: new RegExp(`${journalFileName(1)} is damaged at offset ${marks[i]?.offset}`),
+    });
+    world.disk.flipBit(world.path(1), at, 2);
+  }
+  t.equal((await world.replay()).bodies.length, 8);
+});
+
+t.test('journal: end of a file damaged although the next one says how far it went → refuses', async (t) => {
+  const world = new World();
+  const journal = await world.open();
+  for (const text of texts(14, 600)) await world.queue.complete(world.append(journal, text));
+  t.ok(journal.mark().fileId > 1);
+  const last = texts(14, 600).findLast((text) => (world.disk.peek(world.path(1)) as Buffer).includes(text)) as string;
+  world.crash();
+  world.disk.flipBit(world.path(1), (world.disk.peek(world.path(1)) as Buffer).indexOf(last), 0);
+  await t.rejects(world.replay(), { code: 'BOOKIE_JOURNAL_CORRUPT', message: /its data should end at/ });
+});
+
+t.test('journal: missing files → refuses', async (t) => {
+  const world = new World();
+  const journal = await world.open();
+  for (const text of texts(30, 600)) await world.queue.complete(world.append(journal, text));
+  const mark = { fileId: 2, offset: 512 };
+  world.crash();
+  await world.queue.complete(world.disk.remove(world.path(3)));
+  await t.rejects(world.replay(mark), { code: 'BOOKIE_JOURNAL_MISSING', message: /0000000000000003.journal is missing/ });
+  await world.queue.complete(world.disk.remove(world.path(2)));
+  await t.rejects(world.replay(mark), { code: 'BOOKIE_JOURNAL_MISSING', message: /checkpoint names it/ });
+  await world.queue.complete(world.disk.remove(world.path(1)));
+  await t.rejects(world.replay(), { code: 'BOOKIE_JOURNAL_MISSING', message: /first file/ });
+});
+
+t.test('journal: file that died at birth → taken away; a damaged header of one with data → refuses', async (t) => {
+  const world = new World();
+  const journal = await world.open();
+  await world.queue.complete(world.append(journal, 'data'));
+  world.crash();
+  const file = await world.queue.complete(world.disk.open(world.path(2), { mode: 'create' }));
+  await world.queue.complete(file.writeAt(0, Buffer.alloc(100, 1)));
+  t.strictSame((await world.replay()).bodies, ['data']);
+  t.equal(world.disk.peek(world.path(2)), undefined);
+  world.disk.flipBit(world.path(1), 9, 1);
+  await t.rejects(world.replay(), { code: 'BOOKIE_JOURNAL_CORRUPT', message: /no valid header/ });
+});
+
+t.test('journal: failed write → everything queued is answered "not durable", onFatal is called, nothing is written again', async (t) => {
+  const world = new World();
+  const journal = await world.open();
+  world.disk.failNextWrite();
+  const outcomes = Promise.all(texts(3).map((text) => world.append(journal, text)));
+  t.strictSame(await world.queue.complete(outcomes), [false, false, false]);
+  t.ok(world.fatal);
+  const operations = world.disk.operationsCount;
+  t.equal(await world.append(journal, 'late'), false);
+  await world.queue.run({ untilIdle: true });
+  t.equal(world.disk.operationsCount, operations);
+});
+
+t.test('journal: record larger than a commit → goes alone', async (t) => {
+  const world = new World();
+  const journal = await world.open();
+  const bodies = ['small', 'x'.repeat(6000), 'small again'];
+  t.strictSame(await world.queue.complete(Promise.all(bodies.map((body) => world.append(journal, body)))), [true, true, true]);
+  world.crash();
+  t.strictSame((await world.replay()).bodies, bodies);
+});
+
+t.test('journal: close → drains, then answers "not durable"', async (t) => {
+  const world = new World();
+  const journal = await world.open();
+  const pending = world.append(journal, 'last');
+  await world.queue.complete(journal.close());
+  t.equal(await pending, true);
+  t.equal(await world.append(journal, 'too late'), false);
+  world.crash();
+  t.strictSame((await world.replay()).bodies, ['last']);
+});
