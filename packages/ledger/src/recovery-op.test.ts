@@ -1,5 +1,5 @@
 import { metadataErrors } from '@daybook/metadata';
-import { AppendBatchBuilder, type BookieId, createDigest, type EntryId, type LedgerId, masterKey } from '@daybook/proto';
+import { AppendBatchBuilder, type BookieCode, type BookieId, createDigest, type EntryId, type LedgerId, masterKey } from '@daybook/proto';
 import t from 'tap';
 import type { LedgerWriter } from './ledger-api.js';
 import { judgeEntry, type ReplicaAnswer } from './recovery-state.js';
@@ -8,7 +8,7 @@ import { ledgerOptions, numbered, password, pushAll, readTexts, SimWorld, Told }
 const e3 = ledgerOptions(3, 3, 2);
 
 /** Puts entries straight on a bookie, as a writer would have that died before the others got them. */
-async function plant(world: SimWorld, name: string, ledgerId: LedgerId, from: number, count: number, lac: number): Promise<void> {
+async function plant(world: SimWorld, name: string, ledgerId: LedgerId, from: number, count: number, lac: number): Promise<BookieCode> {
   const builder = new AppendBatchBuilder({
     ledgerId,
     masterKey: masterKey(password),
@@ -17,7 +17,7 @@ async function plant(world: SimWorld, name: string, ledgerId: LedgerId, from: nu
   });
   for (let id = from; id < from + count; id++) builder.add(id as EntryId, lac as EntryId, lengthUpTo(id), Buffer.from(`entry ${id}`));
   const batch = builder.finish();
-  await world.run(new Promise((resolve) => world.cluster.bookie(name).connect().service.append(batch, resolve)));
+  return world.run(new Promise((resolve) => world.cluster.bookie(name).connect().service.append(batch, resolve)));
 }
 
 function lengthUpTo(id: number): number {
@@ -282,6 +282,17 @@ t.test(
     t.ok(world.cluster.bookie('b3').isFenced(writer.ledgerId));
   },
 );
+
+t.test('recovery: entry ruled absent → can never be acknowledged afterwards, also by a bookie the fencing step did not reach (R5)', async (t) => {
+  const world = new SimWorld();
+  const { writer } = await writerWith(world, 3);
+  await plant(world, 'b1', writer.ledgerId, 3, 1, 2); // One copy, one short of Qa.
+  world.cluster.bookie('b1').intercept = (request) => (request === 'read' ? 'IO_ERROR' : undefined);
+  world.cluster.bookie('b3').intercept = (request) => (request === 'fence' ? 'IO_ERROR' : undefined);
+  const reader = await world.run(world.cluster.connect().client.openWithRecovery(writer.ledgerId, { password }));
+  t.equal(reader.lastAddConfirmed, 2);
+  t.equal(await plant(world, 'b3', writer.ledgerId, 3, 1, 2), 'FENCED');
+});
 
 t.test('recovery: wrong key on the bookies → LEDGER_UNAUTHORIZED', async (t) => {
   const world = new SimWorld();

@@ -44,10 +44,14 @@ export class MemoryBookie {
   #isUp = true;
   #isStalled = false;
   delayMs: number;
+  /** After which a stalled request is answered `TIMEOUT` (and still happens on {@link resume}). */
+  timeoutMs = 5_000;
   /** Answer appends with this instead of storing them. */
   refuseAppends: BookieCode | undefined;
   /** Answer reads (also fencing ones and LAC reads) with this. */
   refuseReads: BookieCode | undefined;
+  /** Asked first for every request; a code is the answer, and nothing happens. */
+  intercept: ((request: 'append' | 'read' | 'fence' | 'lac') => BookieCode | undefined) | undefined;
   /** Stores what is appended, and never tells. */
   loseReplies = false;
   appendsCount = 0;
@@ -83,7 +87,7 @@ export class MemoryBookie {
     this.#isUp = true;
   }
 
-  /** SIGSTOP: takes requests, answers none, until {@link resume}. */
+  /** SIGSTOP: requests wait until {@link resume}. */
   stall(): void {
     this.#isStalled = true;
   }
@@ -119,19 +123,26 @@ export class MemoryBookie {
     this.#ledgers.get(ledgerId)?.entries.delete(entryId as EntryId);
   }
 
-  /** @internal Runs a request: `work` happens when it arrives, `answer` after the delay. */
-  request<Reply>(incarnation: string, work: () => Reply, unavailable: Reply, answer: (reply: Reply) => void): void {
-    if (!this.#isUp || incarnation !== this.incarnation) {
-      this.#clock.endOfTurn(() => answer(unavailable));
+  /** @internal Runs a request: `work` happens when it arrives; the answer comes then, or as what the caller's side of the wire makes of silence. */
+  request<Reply>(incarnation: string, work: () => Reply, failed: (code: 'UNAVAILABLE' | 'TIMEOUT') => Reply, answer: (reply: Reply) => void): void {
+    const isReachable = () => this.#isUp && incarnation === this.incarnation;
+    if (!isReachable()) {
+      this.#clock.endOfTurn(() => answer(failed('UNAVAILABLE')));
       return;
     }
+    let isAnswered = false;
+    const answerOnce = (reply: Reply) => {
+      if (!isAnswered) answer(reply);
+      isAnswered = true;
+    };
+    const arrive = () => {
+      if (!isReachable()) return answerOnce(failed('UNAVAILABLE'));
+      if (!this.#isStalled) return answerOnce(work());
+      this.#held.push(arrive);
+      this.#clock.after(this.timeoutMs, () => answerOnce(failed('TIMEOUT')));
+    };
     const dueMs = Math.max(this.#lastDueMs, this.#clock.monoMs() + this.delayMs);
     this.#lastDueMs = dueMs;
-    const arrive = () => {
-      if (!this.#isUp || incarnation !== this.incarnation) answer(unavailable);
-      else if (this.#isStalled) this.#held.push(arrive);
-      else answer(work());
-    };
     const waitMs = dueMs - this.#clock.monoMs();
     if (waitMs > 0) this.#clock.after(waitMs, arrive);
     else this.#clock.endOfTurn(arrive);
@@ -140,7 +151,8 @@ export class MemoryBookie {
   /** @internal */
   store(batch: AppendBatch): BookieCode {
     this.appendsCount++;
-    if (this.refuseAppends !== undefined) return this.refuseAppends;
+    const refusal = this.intercept?.('append') ?? this.refuseAppends;
+    if (refusal !== undefined) return refusal;
     // What a real bookie sees: bytes, checked.
     const { ledgerId, isRecovery, count, bytes } = decodeAppendBatch(batch.bytes);
     const ledger = this.#ledgerWith(ledgerId, batch.masterKey());
@@ -156,11 +168,9 @@ export class MemoryBookie {
   /** @internal */
   read(request: ReadRequest): ReadReply {
     this.readsCount++;
-    if (this.refuseReads !== undefined) return { code: this.refuseReads, entries: [] };
-    if (request.fenceWithKey !== undefined) {
-      const { code } = this.fence({ ledgerId: request.ledgerId, masterKey: request.fenceWithKey });
-      if (code === 'UNAUTHORIZED') return { code, entries: [] };
-    }
+    const refusal = this.intercept?.('read') ?? this.refuseReads;
+    if (refusal !== undefined) return { code: refusal, entries: [] };
+    if (request.fenceWithKey !== undefined && !this.#setFence(request.ledgerId, request.fenceWithKey)) return { code: 'UNAUTHORIZED', entries: [] };
     const ledger = this.#ledgers.get(request.ledgerId);
     if (ledger === undefined) return { code: 'NO_LEDGER', entries: [] };
     const entries: Buffer[] = [];
@@ -176,16 +186,18 @@ export class MemoryBookie {
 
   /** @internal */
   fence(request: FenceRequest): LacReply {
-    if (this.refuseReads !== undefined) return { code: this.refuseReads };
-    const ledger = this.#ledgerWith(request.ledgerId, request.masterKey);
-    if (ledger === undefined) return { code: 'UNAUTHORIZED' };
-    ledger.isFenced = true;
-    return this.lac(request.ledgerId);
+    const refusal = this.intercept?.('fence') ?? this.refuseReads;
+    if (refusal !== undefined) return { code: refusal };
+    return this.#setFence(request.ledgerId, request.masterKey) ? this.#newest(request.ledgerId) : { code: 'UNAUTHORIZED' };
   }
 
   /** @internal */
   lac(ledgerId: LedgerId): LacReply {
-    if (this.refuseReads !== undefined) return { code: this.refuseReads };
+    const refusal = this.intercept?.('lac') ?? this.refuseReads;
+    return refusal === undefined ? this.#newest(ledgerId) : { code: refusal };
+  }
+
+  #newest(ledgerId: LedgerId): LacReply {
     const ledger = this.#ledgers.get(ledgerId);
     if (ledger === undefined) return { code: 'NO_LEDGER' };
     const newest = Math.max(-1, ...ledger.entries.keys()) as EntryId;
@@ -204,6 +216,12 @@ export class MemoryBookie {
       else runs.push({ first: id, last: id });
     }
     return { code: 'OK', runs };
+  }
+
+  #setFence(ledgerId: LedgerId, masterKey: Uint8Array): boolean {
+    const ledger = this.#ledgerWith(ledgerId, masterKey);
+    if (ledger !== undefined) ledger.isFenced = true;
+    return ledger !== undefined;
   }
 
   #ledgerWith(ledgerId: LedgerId, masterKey: Uint8Array): StoredLedger | undefined {
@@ -237,7 +255,7 @@ class MemoryConnection implements BookieService {
     this.#bookie.request<BookieCode>(
       this.#incarnation,
       () => this.#bookie.store(batch),
-      'UNAVAILABLE',
+      (code) => code,
       (code) => {
         if (!this.#bookie.loseReplies) done(code);
       },
@@ -245,37 +263,48 @@ class MemoryConnection implements BookieService {
   }
 
   read(request: ReadRequest): Promise<ReadReply> {
-    return this.#ask(() => this.#bookie.read(request), { code: 'UNAVAILABLE', entries: [] });
+    return this.#ask(
+      () => this.#bookie.read(request),
+      (code) => ({ code, entries: [] }),
+    );
   }
 
   fence(request: FenceRequest): Promise<LacReply> {
-    return this.#ask(() => this.#bookie.fence(request), { code: 'UNAVAILABLE' });
+    return this.#ask(
+      () => this.#bookie.fence(request),
+      (code) => ({ code }),
+    );
   }
 
   readLac(ledgerId: LedgerId): Promise<LacReply> {
-    return this.#ask(() => this.#bookie.lac(ledgerId), { code: 'UNAVAILABLE' });
+    return this.#ask(
+      () => this.#bookie.lac(ledgerId),
+      (code) => ({ code }),
+    );
   }
 
   listEntries(ledgerId: LedgerId): Promise<ListEntriesReply> {
-    return this.#ask(() => this.#bookie.list(ledgerId), { code: 'UNAVAILABLE', runs: [] });
+    return this.#ask(
+      () => this.#bookie.list(ledgerId),
+      (code) => ({ code, runs: [] }),
+    );
   }
 
   info(): Promise<BookieInfoReply> {
-    return this.#ask<BookieInfoReply>(() => ({ code: 'OK', totalBytes: 1e12, freeBytes: 1e12 }), {
-      code: 'UNAVAILABLE',
-      totalBytes: 0,
-      freeBytes: 0,
-    });
+    return this.#ask<BookieInfoReply>(
+      () => ({ code: 'OK', totalBytes: 1e12, freeBytes: 1e12 }),
+      (code) => ({ code, totalBytes: 0, freeBytes: 0 }),
+    );
   }
 
   close(): void {
     this.#isClosed = true;
   }
 
-  #ask<Reply>(work: () => Reply, unavailable: Reply): Promise<Reply> {
+  #ask<Reply>(work: () => Reply, failed: (code: 'UNAVAILABLE' | 'TIMEOUT') => Reply): Promise<Reply> {
     return new Promise((resolve) => {
-      if (this.#isClosed) this.#clock.endOfTurn(() => resolve(unavailable));
-      else this.#bookie.request(this.#incarnation, work, unavailable, resolve);
+      if (this.#isClosed) this.#clock.endOfTurn(() => resolve(failed('UNAVAILABLE')));
+      else this.#bookie.request(this.#incarnation, work, failed, resolve);
     });
   }
 }
