@@ -7,13 +7,15 @@ import type { BrokerOptions } from './broker.js';
 import { brokerProcessConfigSchema } from './broker-config.js';
 import { startBrokerNode } from './broker-node.js';
 import { chosenPort, reachable } from './free-port.js';
-import { nodeParts, untilAskedToEnd } from './node-parts.js';
+import { announceReady, endWithParent, untilAskedToEnd } from './life.js';
+import { nodeParts } from './node-parts.js';
 import { loadSettings, settingsOf } from './settings.js';
 
 /** Runs until the process is asked to end. */
 export async function runBroker(options: BrokerOptions): Promise<void> {
   const { metadata, host, port: askedPort, advertisedAddress } = options;
   const config = loadSettings(brokerProcessConfigSchema, options, { metadata, host, port: askedPort, advertisedAddress });
+  endWithParent();
   const parts = nodeParts(config);
   const { clock, logger } = parts;
   const lifecycle = new Lifecycle();
@@ -35,7 +37,8 @@ export async function runBroker(options: BrokerOptions): Promise<void> {
       brokerId,
     });
     await lifecycle.start({ name: 'broker', close: () => node.close() });
-    process.stdout.write(`Daybook broker ${brokerId} is ready: http://${reachable(config.host, port)} (WebSocket and REST)\n`);
+    const address = reachable(config.host, port);
+    announceReady(`Daybook broker ${brokerId} is ready: http://${address} (WebSocket and REST)`, { address });
     await untilAskedToEnd();
   } finally {
     await lifecycle.close();

@@ -1,4 +1,6 @@
-/** Exit codes of every sub-command, also told by `daybook --help` texts. */
+import { errorCode } from '@daybook/runtime';
+
+/** Exit codes of every sub-command, also told by `daybook --help`. */
 export const exitCodes = {
   ok: 0,
   /** It ran and failed: the reason is on standard error. */
@@ -7,10 +9,31 @@ export const exitCodes = {
   usage: 2,
 } as const;
 
-/** What a person should read: the error's own text; with `DAYBOOK_DEBUG=1` the stack and causes too. */
+/** By code and not by table: this file is loaded before any of the packages that define them. */
+const usageErrors: ReadonlySet<string | undefined> = new Set([
+  'CLI_USAGE',
+  'CONFIG_INVALID',
+  'CONFIG_UNREADABLE',
+  'BROKER_CONFIG_INVALID',
+  'CLUSTER_BAD_METADATA_URL',
+]);
+
+export function exitCodeOf(error: unknown): number {
+  return usageErrors.has(errorCode(error)) ? exitCodes.usage : exitCodes.failed;
+}
+
+export function isDebugging(): boolean {
+  return process.env.DAYBOOK_DEBUG === '1';
+}
+
+/** What a person should read: the error's own text; with `DAYBOOK_DEBUG=1` its code, the stacks and the causes too. */
 export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return `daybook: ${String(error)}`;
-  if (process.env.DAYBOOK_DEBUG === '1')
-    return `daybook: ${error.stack ?? error.message}${error.cause === undefined ? '' : `\ncaused by: ${String(error.cause)}`}`;
-  return `daybook: ${error.message}`;
+  if (!isDebugging()) return `daybook: ${error.message}`;
+  const code = errorCode(error);
+  let text = `daybook: ${code === undefined ? '' : `[${code}] `}${error.stack ?? error.message}`;
+  for (let cause = error.cause; cause !== undefined; cause = cause instanceof Error ? cause.cause : undefined) {
+    text += `\ncaused by: ${cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)}`;
+  }
+  return text;
 }

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { errorText, exitCodes } from './exit.js';
+import { errorText, exitCodeOf, exitCodes } from './exit.js';
 import { version } from './version.js';
 
 /** Each sub-command lives in its own file, which is loaded only when it runs: `daybook --help` and a cold start pay for nothing else. */
@@ -45,6 +45,6 @@ export async function main(argv: readonly string[]): Promise<void> {
       return;
     }
     process.stderr.write(`${errorText(error)}\n`);
-    process.exitCode = exitCodes.failed;
+    process.exitCode = exitCodeOf(error);
   }
 }

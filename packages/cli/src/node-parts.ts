@@ -35,15 +35,3 @@ export function exitAtOnce(logger: Logger): (error: unknown) => void {
     process.exit(1);
   };
 }
-
-/** Resolves when the process is asked to end; a second request ends it at once. */
-export async function untilAskedToEnd(): Promise<void> {
-  await new Promise<void>((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.once(signal, () => {
-        process.once(signal, () => process.exit(1));
-        resolve();
-      });
-    }
-  });
-}

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
-import { bookieConfigSchema, openBookie } from '@daybook/bookie';
+import { bookieConfigSchema, bookieMetadata, openBookie } from '@daybook/bookie';
 import { brokerConfigSchema } from '@daybook/broker';
 import { createBookieRegistry, openEmbeddedStore } from '@daybook/metadata';
 import { Lifecycle } from '@daybook/runtime';
-import { bookieMetadata } from './bookie-metadata.js';
 import { startBrokerNode } from './broker-node.js';
 import { chosenPort, reachable } from './free-port.js';
-import { exitAtOnce, nodeParts, untilAskedToEnd } from './node-parts.js';
+import { announceReady, endWithParent, untilAskedToEnd } from './life.js';
+import { exitAtOnce, nodeParts } from './node-parts.js';
 import { loadSettings, type SettingOptions, settingsOf } from './settings.js';
 import { standaloneConfigSchema } from './standalone-config.js';
 
@@ -21,6 +21,7 @@ export interface StandaloneRequest extends SettingOptions {
 /** Runs until the process is asked to end. */
 export async function runStandalone(request: StandaloneRequest): Promise<void> {
   const config = loadSettings(standaloneConfigSchema, request, { host: request.host, port: request.port, dataDirectory: request.data });
+  endWithParent();
   const parts = nodeParts(config);
   const { clock, random, disk, logger, metrics } = parts;
   const onFatal = exitAtOnce(logger);
@@ -41,7 +42,7 @@ export async function runStandalone(request: StandaloneRequest): Promise<void> {
       disk,
       logger,
       metrics,
-      metadata: bookieMetadata(store, parts, { onFailure: onFatal }),
+      metadata: bookieMetadata(store, { clock, random, logger, onFailure: onFatal }),
       dataDirectory: folder,
       onFatal,
     });
@@ -60,7 +61,8 @@ export async function runStandalone(request: StandaloneRequest): Promise<void> {
       brokerId: reachable(config.host, port),
     });
     await lifecycle.start({ name: 'broker', close: () => node.close() });
-    process.stdout.write(`Daybook is ready: http://${reachable(config.host, port)} (WebSocket and REST), data in ${folder}\n`);
+    const address = reachable(config.host, port);
+    announceReady(`Daybook is ready: http://${address} (WebSocket and REST), data in ${folder}`, { address });
     await untilAskedToEnd();
     logger.info({}, 'ending');
   } finally {
