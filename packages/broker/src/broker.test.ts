@@ -1,3 +1,4 @@
+import { Metrics } from '@daybook/runtime';
 import t from 'tap';
 import { ClusterWorld, topicName } from './ownership/testing/cluster-world.js';
 import { names } from './subscription/testing/topic-world.js';
@@ -61,6 +62,9 @@ t.test('broker: load → one log however many ask at once; a missing one only wh
   });
   await t.rejects(world.complete(broker.topics.load(topicName('x-partition-0'), { create: true })), { code: 'TOPIC_UNSUPPORTED' });
   t.equal(await world.complete(broker.topics.exists(topicName('public/none/x'))), false);
+  await t.rejects(world.complete(broker.topics.load(topicName('no/where/x'), { create: false })), { code: 'TOPIC_NOT_FOUND' });
+  const { store } = world.brokers[0]!;
+  t.same(await store.children('/namespace'), ['public'], 'questions about nothing leave no claims behind');
 });
 
 t.test('broker: create → once; of two at the same moment one is told that it exists', async (t) => {
@@ -264,6 +268,20 @@ t.test('broker: health → ok through the whole path, shared by those who ask at
   t.same(await world.complete(a.broker.topics.list('public/default')), []);
   a.store.suspend();
   t.notOk(a.broker.isReady);
+});
+
+t.test('broker: metrics → what is served right now, computed when asked', async (t) => {
+  const world = new ClusterWorld();
+  const metrics = new Metrics();
+  const { broker } = await world.broker('a:8080', {}, metrics);
+  const topic = await world.complete(broker.topics.load(orders, { create: true }));
+  await world.complete(topic.createSubscription('s', 'earliest'));
+  const p = await world.producer(topic);
+  await world.publish(p, 'a', 'b');
+  const text = await metrics.text();
+  for (const line of ['daybook_topics 1', 'daybook_topic_connections{kind="producer"} 1', 'daybook_backlog_messages 2']) {
+    t.ok(text.includes(line), line);
+  }
 });
 
 t.test('broker: close → sessions are told, keys and registration go, a second close waits for the first', async (t) => {

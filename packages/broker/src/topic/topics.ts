@@ -200,9 +200,10 @@ export class ServedTopics implements Topics {
     const { ledgers, ownership, clock, ledgerOptions, logger } = this.#parts;
     const epoch = this.#epoch;
     const startMs = clock.monoMs();
-    entry.bundle = await ownership.claim(name);
     const logName = managedLedgerName(name);
+    // Before the claim: what is asked about names that lead nowhere must leave nothing behind, here or in the metadata.
     if (!(await ledgers.exists(logName))) await this.#checkCreatable(name, creation);
+    entry.bundle = await ownership.claim(name);
     const log = await ledgers.open(logName, ledgerOptions);
     if (epoch !== this.#epoch || this.#isClosed) {
       await log.close().catch(() => {});

@@ -1,7 +1,7 @@
 import { type ClusterClient, MemoryCluster } from '@daybook/ledger/testing';
 import { type MemoryStore, MemoryTree } from '@daybook/metadata';
 import { parseTopicName, type TopicName } from '@daybook/proto';
-import { silentLogger } from '@daybook/runtime';
+import { type Metrics, silentLogger } from '@daybook/runtime';
 import { EventQueue, SimClock } from '@daybook/runtime/sim';
 import { type Broker, openBroker } from '../../broker.js';
 import { type BrokerConfig, brokerConfigSchema } from '../../config.js';
@@ -23,7 +23,7 @@ export class ClusterWorld {
   readonly tree = new MemoryTree();
   readonly bookies: MemoryCluster;
   readonly #clock: SimClock;
-  readonly #brokers: TestBroker[] = [];
+  readonly brokers: TestBroker[] = [];
 
   constructor(seed = 1) {
     this.queue = new EventQueue({ seed });
@@ -31,12 +31,20 @@ export class ClusterWorld {
     this.bookies = new MemoryCluster({ clock: this.#clock, random: this.queue.random.fork('cluster'), bookiesCount: 3, delayMs: 1 });
   }
 
-  async broker(brokerId: string, config: Partial<BrokerConfig> = {}): Promise<TestBroker> {
-    const clock = new SimClock(this.queue, { name: `${brokerId}-${this.#brokers.length}` });
+  async broker(brokerId: string, config: Partial<BrokerConfig> = {}, metrics?: Metrics): Promise<TestBroker> {
+    const clock = new SimClock(this.queue, { name: `${brokerId}-${this.brokers.length}` });
     const store = this.tree.openSession({ clock, sessionTimeoutMs: 10_000 });
     const cluster = this.bookies.connect({ options: { appendQuorumTimeoutMs: 3_000, addEntryTimeoutMs: 1_000 } });
-    const random = this.queue.random.fork(`${brokerId}-${this.#brokers.length}`);
-    const parts = { clock, random, store, ledgers: cluster.client, registry: this.bookies.registry, logger: silentLogger };
+    const random = this.queue.random.fork(`${brokerId}-${this.brokers.length}`);
+    const parts = {
+      clock,
+      random,
+      store,
+      ledgers: cluster.client,
+      registry: this.bookies.registry,
+      logger: silentLogger,
+      ...(metrics && { metrics }),
+    };
     const broker = await this.complete(openBroker({ ...parts, config: brokerConfigSchema.parse(config), brokerId, version: '0.0.0' }));
     const test: TestBroker = {
       broker,
@@ -50,7 +58,7 @@ export class ClusterWorld {
         this.#clock.after(10_000, () => void store.close());
       },
     };
-    this.#brokers.push(test);
+    this.brokers.push(test);
     return test;
   }
 
