@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import { testMetadataStore } from './conformance.js';
 import type { MetadataStore, SessionState } from './metadata-store.js';
 import { TcpProxy } from './testing/tcp-proxy.js';
-import { ZooKeeperServer } from './testing/zookeeper-server.js';
+import { ZooKeeperServer } from './zookeeper-server.js';
 import { openZooKeeperStore, type ZooKeeperStore } from './zookeeper-store.js';
 
 const clock = new RealClock();

@@ -1,11 +1,8 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-// biome-ignore lint/style/noRestrictedImports: a real server's folder.
 import { access, mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
-// biome-ignore lint/style/noRestrictedImports: a process of its own is started and asked here, at the edge of everything.
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-// biome-ignore lint/style/noRestrictedImports: a real process needs real waiting.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface ZooKeeperServerOptions {
@@ -17,23 +14,35 @@ export interface ZooKeeperServerOptions {
   tickMs?: number;
   /** Longest session that clients may ask for; default 60 s. */
   sessionTimeoutMsMax?: number;
+  /** Where its output is appended; default `zookeeper.out` in its data folder. */
+  logFile?: string;
+  /** In a process group of its own: Ctrl-C in a terminal does not reach it. Default false. */
+  isDetached?: boolean;
+}
+
+/** How a process ended: by its own exit code or by a signal. */
+export interface ProcessEnd {
+  code: number | null;
+  signal: NodeJS.Signals | null;
 }
 
 /** A single ZooKeeper server as a child process on 127.0.0.1, for tests and for local clusters. */
 export class ZooKeeperServer {
   readonly port: number;
   readonly dataDirectory: string;
-  readonly #java: string;
-  readonly #classPath: string;
+  readonly #installation: ZooKeeperInstallation;
+  readonly #logFile: string;
+  readonly #isDetached: boolean;
   readonly #removesData: boolean;
   #process: ChildProcess | undefined;
 
-  private constructor(found: ZooKeeperInstallation, port: number, dataDirectory: string, removesData: boolean) {
-    this.#java = found.java;
-    this.#classPath = found.classPath;
-    this.port = port;
-    this.dataDirectory = dataDirectory;
-    this.#removesData = removesData;
+  private constructor(installation: ZooKeeperInstallation, at: { port: number; dataDirectory: string }, options: ZooKeeperServerOptions) {
+    this.#installation = installation;
+    this.port = at.port;
+    this.dataDirectory = at.dataDirectory;
+    this.#logFile = options.logFile ?? join(at.dataDirectory, 'zookeeper.out');
+    this.#isDetached = options.isDetached ?? false;
+    this.#removesData = options.dataDirectory === undefined;
   }
 
   /** Resolves when the server answers. Rejects with a text for people when ZooKeeper or Java is missing. */
@@ -45,7 +54,7 @@ export class ZooKeeperServer {
     const port = options.port ?? (await freePort());
     await writeFile(join(dataDirectory, 'zoo.cfg'), configuration(dataDirectory, port, options));
     await writeFile(join(dataDirectory, 'log4j.properties'), logging);
-    const server = new ZooKeeperServer(found, port, dataDirectory, options.dataDirectory === undefined);
+    const server = new ZooKeeperServer(found, { port, dataDirectory }, options);
     try {
       await server.#spawn();
     } catch (error) {
@@ -64,10 +73,12 @@ export class ZooKeeperServer {
   }
 
   /** Resolves when the process has ended, by whatever cause; at once when it does not run. */
-  ended(): Promise<void> {
+  ended(): Promise<ProcessEnd> {
     const child = this.#process;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
-    return new Promise((resolve) => child.once('exit', () => resolve()));
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) {
+      return Promise.resolve({ code: child?.exitCode ?? null, signal: child?.signalCode ?? null });
+    }
+    return new Promise((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })));
   }
 
   /** Ends it at once, as a crash would; its data stays. */
@@ -99,13 +110,13 @@ export class ZooKeeperServer {
   }
 
   async #spawn(): Promise<void> {
-    const log = await open(join(this.dataDirectory, 'zookeeper.out'), 'a');
+    const log = await open(this.#logFile, 'a');
     const child = spawn(
-      this.#java,
+      this.#installation.java,
       ['-Xmx256m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Dzookeeper.admin.enableServer=false', '-Dzookeeper.jmx.log4j.disable=true']
         .concat('-Djava.net.preferIPv4Stack=true', `-Dlog4j.configuration=file:${join(this.dataDirectory, 'log4j.properties')}`)
-        .concat('-cp', this.#classPath, 'org.apache.zookeeper.server.ZooKeeperServerMain', join(this.dataDirectory, 'zoo.cfg')),
-      { stdio: ['ignore', log.fd, log.fd], cwd: this.dataDirectory },
+        .concat('-cp', this.#installation.classPath, 'org.apache.zookeeper.server.ZooKeeperServerMain', join(this.dataDirectory, 'zoo.cfg')),
+      { stdio: ['ignore', log.fd, log.fd], cwd: this.dataDirectory, detached: this.#isDetached },
     );
     this.#process = child;
     const spawned = new Promise<void>((resolve, reject) => {
@@ -119,7 +130,7 @@ export class ZooKeeperServer {
       if (await this.#answers()) return;
       await sleep(pollMs);
     }
-    const output = (await readFile(join(this.dataDirectory, 'zookeeper.out'), 'utf8')).slice(-2_000);
+    const output = (await readFile(this.#logFile, 'utf8')).slice(-2_000);
     throw new Error(`the ZooKeeper server did not start on ${this.address}; the end of its output:\n${output}`);
   }
 
