@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { type AddressInfo, createServer } from 'node:net';
 import t, { type Test } from 'tap';
 import { frontEndUnderTest, raw, rest, TestClient } from './testing/front-end-under-test.js';
 import { MemoryCluster } from './testing/memory-broker.js';
@@ -51,6 +53,29 @@ t.test('forward: the owner ends → the socket ends, so that the client connects
   t.match(await producer.end(), { code: 1001 });
   t.match(await rest(near.base, 'GET', '/admin/v2/persistent/public/default/t/stats'), { status: 503, json: { reason: /cannot be reached/ } });
   t.equal(await statusOf(TestClient.open(near.base, 'producer/persistent/public/default/t')), 503);
+});
+
+t.test('forward: the owner is cut off without a word → the client gets a legal close from the broker in between', async (t) => {
+  const { near } = await pair(t);
+  const client = await TestClient.open(near.base, 'producer/persistent/public/default/t');
+  const { cluster } = near.broker;
+  const silent = createServer((socket) =>
+    socket.once('data', (request) => {
+      const key = /sec-websocket-key: (.*)\r\n/i.exec(request.toString('latin1'))?.[1] ?? '';
+      const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+      socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`);
+      socket.write(Buffer.from([0x81, 2, 0x68, 0x69]));
+      setTimeout(() => socket.destroy(), 50);
+    }),
+  );
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => silent.close());
+  cluster.owners.set(topic, `127.0.0.1:${(silent.address() as AddressInfo).port}`);
+  const orphan = await TestClient.open(near.base, 'producer/persistent/public/default/t');
+  t.match(await orphan.end(), { code: 1012, reason: /connect again/ });
+  t.strictSame(orphan.frames, ['hi']);
+  await near.frontEnd.close();
+  t.match(await client.end(), { code: 1012 }, 'and so it does when the broker in between ends');
 });
 
 t.test('forward: brokers that point at each other → 503 instead of a loop', async (t) => {

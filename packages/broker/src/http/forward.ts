@@ -4,11 +4,13 @@ import { refuseUpgrade } from '../websocket/refusal.js';
 import type { Answer } from './answer.js';
 import { Refused } from './answer.js';
 import type { Call } from './call.js';
+import { FrameBoundary } from './frame-boundary.js';
 
 /** Set on every forwarded call, to the id of the broker that forwarded it: the next one answers or gives up, it never forwards again. */
 export const forwardedHeader = 'x-daybook-forwarded';
 
 const upgradeMs = 20_000;
+const hangUpMs = 2000;
 const refusalBytesMax = 64 * 1024;
 /** Headers that belong to one connection only (RFC 9110 section 7.6.1). */
 const hopHeaders = ['connection', 'keep-alive', 'transfer-encoding', 'te', 'trailer', 'upgrade', 'proxy-connection'];
@@ -17,7 +19,8 @@ const hopHeaders = ['connection', 'keep-alive', 'transfer-encoding', 'te', 'trai
 export class Forwarder {
   readonly #brokerId: string;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 });
-  readonly #sockets = new Set<Socket>();
+  /** For each forwarded WebSocket what ends it. */
+  readonly #pairs = new Set<() => void>();
 
   constructor(brokerId: string) {
     this.#brokerId = brokerId;
@@ -51,33 +54,54 @@ export class Forwarder {
       socket.write(headText(response));
       if (peerHead.length > 0) socket.write(peerHead);
       if (head.length > 0) peer.write(head);
-      this.#join(socket, peer);
+      this.#join(socket, peer, peerHead);
     });
     onward.end();
   }
 
+  /** Forwarded sockets get a legal close and are cut a moment later. */
   close(): void {
-    for (const socket of this.#sockets) socket.destroy();
+    for (const finish of [...this.#pairs]) finish();
     this.#agent.destroy();
   }
 
-  #join(client: Socket, peer: Socket): void {
-    peer.setTimeout(0);
-    for (const [from, to] of [
-      [client, peer],
-      [peer, client],
-    ] as const) {
-      this.#sockets.add(from);
-      from.setNoDelay(true);
-      from.on('error', () => from.destroy());
-      from.once('close', () => {
-        this.#sockets.delete(from);
-        to.destroySoon();
-      });
-      from.pipe(to);
+  #join(client: Socket, peer: Socket, peerHead: Buffer): void {
+    const boundary = new FrameBoundary();
+    boundary.pass(peerHead);
+    /** The owner ended the session, was killed, or we are ending: unless its own close frame went by, the client gets one from here. */
+    const finish = () => {
+      if (!this.#pairs.delete(finish)) return;
+      if (boundary.canClose) client.end(ownerLostFrame);
+      else client.end();
+      // What the client still sends is read and dropped, so that its own close is seen.
+      client.unpipe(peer);
+      client.resume();
+      client.setTimeout(hangUpMs, () => client.destroy());
+      peer.destroySoon();
+    };
+    this.#pairs.add(finish);
+    for (const socket of [client, peer]) {
+      socket.setNoDelay(true);
+      socket.setTimeout(0);
+      socket.on('error', () => socket.destroy());
     }
+    peer.on('data', (chunk: Buffer) => boundary.pass(chunk));
+    peer.once('end', finish);
+    peer.once('close', finish);
+    client.once('close', () => {
+      this.#pairs.delete(finish);
+      peer.destroySoon();
+    });
+    peer.pipe(client, { end: false });
+    client.pipe(peer);
   }
 }
+
+/** Close 1012 (service restart) with its reason, as a whole frame. */
+const ownerLostFrame = (() => {
+  const reason = Buffer.from('the broker that serves the topic is gone: connect again');
+  return Buffer.concat([Buffer.from([0x88, reason.length + 2, 1012 >> 8, 1012 & 0xff]), reason]);
+})();
 
 function addressOf(brokerId: string): { host: string; port: number } {
   const colon = brokerId.lastIndexOf(':');

@@ -8,6 +8,7 @@ import { Router } from './router.js';
 import { addBookieRoutes } from './routes/bookies.js';
 import { addBrokerRoutes, addMetricsRoute } from './routes/brokers.js';
 import { addClusterRoutes } from './routes/clusters.js';
+import { addLaterFeatures } from './routes/later-features.js';
 import { addLookupRoutes } from './routes/lookup.js';
 import { addNamespaceRoutes } from './routes/namespaces.js';
 import { addSubscriptionRoutes } from './routes/subscriptions.js';
@@ -96,5 +97,6 @@ function makeRouter(context: { broker: BrokerApi; clock: Clock; forwarder: Forwa
   addBookieRoutes(router, context);
   addLookupRoutes(router, context);
   addMetricsRoute(router, metrics);
+  addLaterFeatures(router);
   return router;
 }

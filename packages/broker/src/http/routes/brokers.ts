@@ -42,6 +42,11 @@ export function addBrokerRoutes(router: Router, { broker }: RouteContext): void 
       throw new Refused(412, "Can't update non-dynamic configuration");
     })
     .add('GET', `${root}/:cluster`, brokers)
+    .add('GET', `${root}/:cluster/:broker/ownedNamespaces`, async (call) => {
+      const brokerId = call.parameter('broker');
+      if (!(await broker.liveBrokers()).includes(brokerId)) throw new Refused(404, `Broker id '${brokerId}' not found in available brokers.`);
+      throw notSupported('GET ownedNamespaces of a broker');
+    })
     .add('*', `${root}/*`, (call) => {
       throw notSupported(`${call.method} ${call.segments.slice(3).join('/')} of a broker`);
     })

@@ -54,7 +54,22 @@ export function addClusterRoutes(router: Router, { broker }: RouteContext): void
       await existing(call.parameter('cluster'));
       return jsonAnswer({});
     })
-    .add('*', '/admin/v2/clusters/:cluster/*', (call) => {
+    .add('GET', '/admin/v2/clusters/:cluster/failureDomains/:domain', async (call) => {
+      const cluster = call.parameter('cluster');
+      await existing(cluster);
+      throw new Refused(404, `Domain ${call.parameter('domain')} for cluster ${cluster} does not exist`);
+    })
+    .add('GET', '/admin/v2/clusters/:cluster/namespaceIsolationPolicies', async (call) => {
+      await existing(call.parameter('cluster'));
+      return jsonAnswer({});
+    })
+    .add('GET', '/admin/v2/clusters/:cluster/namespaceIsolationPolicies/:policy', async (call) => {
+      const cluster = call.parameter('cluster');
+      await existing(cluster);
+      throw new Refused(404, `NamespaceIsolationPolicies for cluster ${cluster} does not exist`);
+    })
+    .add('*', '/admin/v2/clusters/:cluster/*', async (call) => {
+      await existing(call.parameter('cluster'));
       throw notSupported(`Cluster setting ${call.segments[4]}`);
     });
 }

@@ -1,3 +1,4 @@
+import { topicErrors } from '../../topic/errors.js';
 import { jsonAnswer, textAnswer } from '../answer.js';
 import type { Call } from '../call.js';
 import type { Router } from '../router.js';
@@ -10,7 +11,9 @@ export function addLookupRoutes(router: Router, { broker }: RouteContext): void 
   const nameOf = (call: Call) => call.topic(call.parameter('domain'));
   router
     .add('GET', one, async (call) => {
-      const owner = await broker.owner(nameOf(call));
+      const name = nameOf(call);
+      if ((await broker.directory.namespace(name.namespaceName)) === undefined) throw topicErrors.NAMESPACE_NOT_FOUND();
+      const owner = await broker.owner(name);
       return jsonAnswer({ brokerUrl: '', httpUrl: `http://${owner.brokerId}`, nativeUrl: '', brokerUrlSsl: '' });
     })
     .add('GET', `${one}/bundle`, (call) => textAnswer(200, broker.bundleOf(nameOf(call))));

@@ -38,7 +38,8 @@ export function addNamespaceRoutes(router: Router, context: RouteContext): void 
     .add('GET', `${one}/bundles`, async (call) => jsonAnswer((await policiesOf(call)).bundles))
     .add('GET', `${one}/replication`, async (call) => jsonAnswer((await policiesOf(call)).replication_clusters));
   addUnsetPolicies(router, context);
-  router.add('*', `${one}/*`, (call) => {
+  router.add('*', `${one}/*`, async (call) => {
+    await requireNamespace(broker, call.namespaceName());
     throw notSupported(`${call.method} ${call.segments.slice(5).join('/')} of a namespace`);
   });
 }

@@ -1,4 +1,5 @@
 import { entryId, ledgerId } from '@daybook/proto';
+import { topicErrors } from '../../topic/errors.js';
 import type { InitialPosition } from '../../topic/topic-api.js';
 import { type Answer, jsonAnswer, noContent, notSupported, Refused, Unreadable } from '../answer.js';
 import type { Call } from '../call.js';
@@ -23,7 +24,12 @@ export function addSubscriptionRoutes(router: Router, context: RouteContext): vo
       }),
     )
     .add('*', `${one}/*`, (call) => {
-      throw notSupported(`${call.method} ${call.segments.slice(8).join('/')} of a subscription`);
+      const name = call.topic('persistent');
+      return onTopic(context, call, name, (topic) => {
+        const subscription = call.parameter('subscription');
+        if (!topic.subscriptionNames.includes(subscription)) throw topicErrors.SUBSCRIPTION_NOT_FOUND(subscription, name.full);
+        throw notSupported(`${call.method} ${call.segments.slice(8).join('/')} of a subscription`);
+      });
     });
 }
 

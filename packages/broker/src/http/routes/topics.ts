@@ -59,7 +59,8 @@ export function addTopicRoutes(router: Router, context: RouteContext): void {
   addPartitionRoutes(router, context);
   addUnsetPolicies(router, context);
   addNonPersistentRoutes(router, context);
-  router.add('*', `${one}/*`, (call) => {
+  router.add('*', `${one}/*`, async (call) => {
+    await requireTopic(broker, call.topic('persistent'));
     throw notSupported(`${call.method} ${call.segments.slice(6).join('/')} of a topic`);
   });
 }
