@@ -1,9 +1,9 @@
 import type { Position } from '@daybook/proto';
 import type { Random } from '@daybook/runtime';
-import { RateWindow } from '../topic/rates.js';
 import type { ConsumerSession, Delivery, EndReason, SubscribeOptions, TopicConsumer } from '../topic/topic-api.js';
 import type { Handout } from './pending-acks.js';
 import { Permits } from './permits.js';
+import { Traffic } from './traffic.js';
 
 /** What a consumer asks of the subscription it belongs to. */
 export interface ConsumerOwner {
@@ -36,18 +36,11 @@ export class Consumer implements TopicConsumer {
   readonly connectedSinceMs: number;
   readonly unackedMax: number;
   readonly permits: Permits;
-  readonly outRate = new RateWindow();
-  readonly redeliverRate = new RateWindow();
-  readonly ackRate = new RateWindow();
+  readonly traffic = new Traffic();
   /** Delivered to it and not acknowledged, given back or timed out. */
   heldCount = 0;
   /** Given back by it and not yet due. */
   waitingCount = 0;
-  messagesOutCount = 0;
-  bytesOutCount = 0;
-  lastConsumedMs = 0;
-  lastFlowMs: number;
-  lastAckedMs = 0;
   /** Messages taken in this turn, and where they are booked. */
   turn: { deliveries: Delivery[]; handout: Handout<Consumer> } | undefined;
   readonly #owner: ConsumerOwner;
@@ -64,7 +57,7 @@ export class Consumer implements TopicConsumer {
     this.ackTimeoutMs = options.ackTimeoutMs;
     this.remoteAddress = options.remoteAddress;
     this.connectedSinceMs = parts.connectedSinceMs;
-    this.lastFlowMs = options.flow.kind === 'window' ? parts.connectedSinceMs : 0;
+    if (options.flow.kind === 'window') this.traffic.lastFlowMs = parts.connectedSinceMs;
     this.unackedMax = parts.unackedMax;
     this.permits = new Permits(options.flow);
   }

@@ -28,16 +28,16 @@ const drainingHashes = { drainingHashesCount: 0, drainingHashesClearedTotal: 0, 
 /** `monoMs`: now; `averageEntryBytes` turns the backlog into bytes. */
 export function subscriptionStats(subscription: Subscription, monoMs: number, averageEntryBytes: number): SubscriptionStats {
   const { cursor } = subscription;
-  const out = subscription.outRate.read(monoMs);
+  const out = subscription.traffic.outRate.read(monoMs);
   const active = subscription.activeConsumer?.consumerName;
   const rangesCount = cursor.stats().individuallyDeletedRanges.length;
   return {
     msgRateOut: out.countPerSecond,
     msgThroughputOut: out.bytesPerSecond,
-    bytesOutCounter: subscription.bytesOutCount,
-    msgOutCounter: subscription.messagesOutCount,
-    msgRateRedeliver: subscription.redeliverRate.read(monoMs).countPerSecond,
-    messageAckRate: subscription.ackRate.read(monoMs).countPerSecond,
+    bytesOutCounter: subscription.traffic.bytesOutCount,
+    msgOutCounter: subscription.traffic.messagesOutCount,
+    msgRateRedeliver: subscription.traffic.redeliverRate.read(monoMs).countPerSecond,
+    messageAckRate: subscription.traffic.ackRate.read(monoMs).countPerSecond,
     chunkedMessageRate: 0,
     msgBacklog: cursor.backlog,
     backlogSize: Math.round(cursor.backlog * averageEntryBytes),
@@ -50,9 +50,9 @@ export function subscriptionStats(subscription: Subscription, monoMs: number, av
     type: subscription.consumers.length === 0 ? 'None' : (subscription.type ?? 'None'),
     ...(active === undefined ? {} : { activeConsumerName: active }),
     ...none,
-    lastConsumedFlowTimestamp: subscription.lastFlowMs,
-    lastConsumedTimestamp: subscription.lastConsumedMs,
-    lastAckedTimestamp: subscription.lastAckedMs,
+    lastConsumedFlowTimestamp: subscription.traffic.lastFlowMs,
+    lastConsumedTimestamp: subscription.traffic.lastConsumedMs,
+    lastAckedTimestamp: subscription.traffic.lastAckedMs,
     lastMarkDeleteAdvancedTimestamp: subscription.lastMarkDeleteAdvancedMs,
     consumers: subscription.consumers.map((consumer) => consumerStats(consumer, monoMs)),
     isDurable: cursor.isDurable,
@@ -71,29 +71,29 @@ export function subscriptionStats(subscription: Subscription, monoMs: number, av
 }
 
 function consumerStats(consumer: Consumer, monoMs: number): ConsumerStats {
-  const out = consumer.outRate.read(monoMs);
+  const out = consumer.traffic.outRate.read(monoMs);
   return {
     msgRateOut: out.countPerSecond,
     msgThroughputOut: out.bytesPerSecond,
-    bytesOutCounter: consumer.bytesOutCount,
-    msgOutCounter: consumer.messagesOutCount,
-    msgRateRedeliver: consumer.redeliverRate.read(monoMs).countPerSecond,
-    messageAckRate: consumer.ackRate.read(monoMs).countPerSecond,
+    bytesOutCounter: consumer.traffic.bytesOutCount,
+    msgOutCounter: consumer.traffic.messagesOutCount,
+    msgRateRedeliver: consumer.traffic.redeliverRate.read(monoMs).countPerSecond,
+    messageAckRate: consumer.traffic.ackRate.read(monoMs).countPerSecond,
     chunkedMessageRate: 0,
     consumerName: consumer.consumerName,
     availablePermits: consumer.permits.available,
     unackedMessages: consumer.heldCount + consumer.waitingCount,
-    avgMessagesPerEntry: consumer.messagesOutCount === 0 ? 0 : 1,
+    avgMessagesPerEntry: consumer.traffic.messagesOutCount === 0 ? 0 : 1,
     blockedConsumerOnUnackedMsgs: consumer.heldCount >= consumer.unackedMax,
     ...drainingHashes,
     address: consumer.remoteAddress,
     connectedSince: isoTime(consumer.connectedSinceMs),
     clientVersion: '',
-    lastAckedTimestamp: consumer.lastAckedMs,
-    lastConsumedTimestamp: consumer.lastConsumedMs,
-    lastConsumedFlowTimestamp: consumer.lastFlowMs,
+    lastAckedTimestamp: consumer.traffic.lastAckedMs,
+    lastConsumedTimestamp: consumer.traffic.lastConsumedMs,
+    lastConsumedFlowTimestamp: consumer.traffic.lastFlowMs,
     metadata: {},
-    lastAckedTime: isoTime(consumer.lastAckedMs),
-    lastConsumedTime: isoTime(consumer.lastConsumedMs),
+    lastAckedTime: isoTime(consumer.traffic.lastAckedMs),
+    lastConsumedTime: isoTime(consumer.traffic.lastConsumedMs),
   };
 }

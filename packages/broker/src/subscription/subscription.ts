@@ -2,7 +2,6 @@ import { comparePositions, type Position } from '@daybook/proto';
 import { type Clock, invariant, type Random } from '@daybook/runtime';
 import type { Cursor, ManagedLedger, StoredEntry } from '../managed-ledger/managed-ledger-api.js';
 import { topicErrors } from '../topic/errors.js';
-import { RateWindow } from '../topic/rates.js';
 import type { ConsumerSession, EndReason, SubscribeOptions, SubscriptionType } from '../topic/topic-api.js';
 import { Consumer, type ConsumerOwner, randomConsumerName } from './consumer.js';
 import type { Dispatcher } from './dispatcher.js';
@@ -13,6 +12,7 @@ import { explain, type Obstacle } from './explain.js';
 import { PendingAcks } from './pending-acks.js';
 import { missingOf, Redelivery, type RedeliveryRun } from './redelivery.js';
 import { SharedDispatcher } from './shared.js';
+import { countAcknowledged, countDelivered, Traffic } from './traffic.js';
 
 /** Given-back messages become due in steps of this; a negative ack is late by less than two of them. */
 const redeliveryTickMs = 20;
@@ -55,14 +55,7 @@ export interface SubscriptionParts {
 export class Subscription implements ConsumerOwner {
   readonly name: string;
   readonly cursor: Cursor;
-  readonly outRate = new RateWindow();
-  readonly redeliverRate = new RateWindow();
-  readonly ackRate = new RateWindow();
-  messagesOutCount = 0;
-  bytesOutCount = 0;
-  lastConsumedMs = 0;
-  lastFlowMs = 0;
-  lastAckedMs = 0;
+  readonly traffic = new Traffic();
   lastMarkDeleteAdvancedMs = 0;
   readonly #parts: SubscriptionParts;
   readonly #pending = new PendingAcks<Consumer>();
@@ -143,7 +136,7 @@ export class Subscription implements ConsumerOwner {
     });
     dispatcher.add(consumer);
     this.#dispatcher = dispatcher;
-    if (options.flow.kind === 'window') this.lastFlowMs = nowMs;
+    if (options.flow.kind === 'window') this.traffic.lastFlowMs = nowMs;
     this.#arm();
     this.wake();
     return consumer;
@@ -159,8 +152,8 @@ export class Subscription implements ConsumerOwner {
   }
 
   permitted(consumer: Consumer): void {
-    consumer.lastFlowMs = this.#parts.clock.wallMs();
-    this.lastFlowMs = consumer.lastFlowMs;
+    consumer.traffic.lastFlowMs = this.#parts.clock.wallMs();
+    this.traffic.lastFlowMs = consumer.traffic.lastFlowMs;
     this.wake();
   }
 
@@ -178,13 +171,8 @@ export class Subscription implements ConsumerOwner {
     const markBefore = this.cursor.markDelete;
     // Not delivered here is fine: whoever knows an id of this topic may acknowledge it, and it never comes.
     if (!this.cursor.acknowledge(position)) return;
-    const nowMs = this.#parts.clock.wallMs();
-    consumer.lastAckedMs = nowMs;
-    this.lastAckedMs = nowMs;
-    if (comparePositions(this.cursor.markDelete, markBefore) !== 0) this.lastMarkDeleteAdvancedMs = nowMs;
-    const monoMs = this.#parts.clock.monoMs();
-    consumer.ackRate.add(monoMs, 1, 0);
-    this.ackRate.add(monoMs, 1, 0);
+    countAcknowledged(this.#parts.clock, [consumer.traffic, this.traffic]);
+    if (comparePositions(this.cursor.markDelete, markBefore) !== 0) this.lastMarkDeleteAdvancedMs = this.traffic.lastAckedMs;
   }
 
   negativeAcknowledge(consumer: Consumer, position: Position): void {
@@ -343,37 +331,13 @@ export class Subscription implements ConsumerOwner {
   }
 
   #flush(touched: readonly Consumer[]): void {
-    const nowMs = this.#parts.clock.wallMs();
     for (const consumer of touched) {
-      if (consumer.turn !== undefined) this.#countOut(consumer, consumer.turn.deliveries, nowMs);
+      if (consumer.turn !== undefined) countDelivered(consumer.turn.deliveries, this.#parts.clock, [consumer.traffic, this.traffic]);
       consumer.flush();
     }
     this.#arm();
     // Through the event loop, so that a long backlog does not keep everybody else waiting.
     this.wake();
-  }
-
-  #countOut(consumer: Consumer, deliveries: readonly { entry: StoredEntry; redeliveryCount: number }[], nowMs: number): void {
-    let bytes = 0;
-    let againCount = 0;
-    for (const { entry, redeliveryCount } of deliveries) {
-      bytes += entry.payload.length;
-      if (redeliveryCount > 0) againCount++;
-    }
-    const count = deliveries.length;
-    consumer.messagesOutCount += count;
-    consumer.bytesOutCount += bytes;
-    consumer.lastConsumedMs = nowMs;
-    this.messagesOutCount += count;
-    this.bytesOutCount += bytes;
-    this.lastConsumedMs = nowMs;
-    const monoMs = this.#parts.clock.monoMs();
-    consumer.outRate.add(monoMs, count, bytes);
-    this.outRate.add(monoMs, count, bytes);
-    if (againCount > 0) {
-      consumer.redeliverRate.add(monoMs, againCount, 0);
-      this.redeliverRate.add(monoMs, againCount, 0);
-    }
   }
 
   /** Nothing is due while nobody is connected: what waits is looked at when somebody comes. */

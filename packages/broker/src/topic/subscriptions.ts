@@ -49,8 +49,8 @@ export class Subscriptions implements SubscriptionHost {
   outTotals(): { messages: number; bytes: number } {
     const total = { ...this.#goneOut };
     for (const subscription of this.#byName.values()) {
-      total.messages += subscription.messagesOutCount;
-      total.bytes += subscription.bytesOutCount;
+      total.messages += subscription.traffic.messagesOutCount;
+      total.bytes += subscription.traffic.bytesOutCount;
     }
     return total;
   }
@@ -149,8 +149,8 @@ export class Subscriptions implements SubscriptionHost {
 
   #forget(subscription: Subscription): void {
     this.#byName.delete(subscription.name);
-    this.#goneOut.messages += subscription.messagesOutCount;
-    this.#goneOut.bytes += subscription.bytesOutCount;
+    this.#goneOut.messages += subscription.traffic.messagesOutCount;
+    this.#goneOut.bytes += subscription.traffic.bytesOutCount;
   }
 
   async #whileBusy(name: string, work: () => Promise<void>): Promise<void> {

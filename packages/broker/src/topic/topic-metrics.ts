@@ -29,7 +29,7 @@ export function addTopicMetrics(metrics: Metrics, topics: ServedTopics, clock: C
       let out = 0;
       for (const topic of topics.loaded()) {
         into += topic.inRate.read(nowMs).countPerSecond;
-        for (const subscription of topic.subscriptions.list()) out += subscription.outRate.read(nowMs).countPerSecond;
+        for (const subscription of topic.subscriptions.list()) out += subscription.traffic.outRate.read(nowMs).countPerSecond;
       }
       set(into, { direction: 'in' });
       set(out, { direction: 'out' });
