@@ -1,3 +1,4 @@
+import type { LedgerId } from '@daybook/proto';
 import { errorCode } from '@daybook/runtime';
 import { SimRandom } from '@daybook/runtime/sim';
 import t from 'tap';
@@ -24,8 +25,7 @@ async function open(world: LogWorld, reigns: Reign[], broker = world.broker({ ap
       return;
     } catch (error) {
       if (errorCode(error) === undefined) throw error;
-      for (const bookie of world.bookies.bookies.values()) if (!bookie.isUp) world.bookies.restart(bookie.bookieId);
-      for (const bookie of world.bookies.bookies.values()) bookie.refuseAppends = undefined;
+      calm(world);
       await world.runFor(1_000);
     }
   }
@@ -111,6 +111,12 @@ t.test('appender: bookies fail, stall and die, brokers are killed or lose the lo
         reign.answers.isDeaf = true;
         await open(world, reigns);
       } else if (what === 19) reign.log.roll().catch(() => undefined);
+      else if (what >= 22) {
+        // Somebody recovers the ledger without taking the log: the end can lie beyond what its writer was told.
+        const ledgerId = reign.log.internalStats().ledgers.at(-1)?.ledgerId as LedgerId;
+        const { client } = world.bookies.connect();
+        client.openWithRecovery(ledgerId, { password: new Uint8Array(0) }).catch(() => undefined);
+      }
       await world.runFor(random.u32() % 300);
     }
     calm(world);
@@ -128,7 +134,7 @@ t.test('appender: bookies fail, stall and die, brokers are killed or lose the lo
     }
     await world.end();
   }
-  t.ok(acknowledged > 3_000 && rolls > 300, `enough happened: ${acknowledged} acknowledged, ${rolls} ledgers`);
+  t.ok(acknowledged > 3_000 && rolls > 200, `enough happened: ${acknowledged} acknowledged, ${rolls} ledgers`);
 });
 
 t.test('appender: a payload larger than an entry may be → refused at once, the log goes on', async () => {

@@ -1,4 +1,4 @@
-import { metadataErrors, type Versioned } from '@daybook/metadata';
+import { metadataErrors, nameOfPart, paths, type Versioned } from '@daybook/metadata';
 import { decodeManagedCursorInfo, encodeManagedCursorInfo, type ManagedCursorInfo, type Position } from '@daybook/proto';
 import { errorCode } from '@daybook/runtime';
 import { retryDelay } from './backoff.js';
@@ -18,6 +18,12 @@ export function newCursorInfo(markDelete: Position, nowMs: number): ManagedCurso
     cursorProperties: [],
     unknown,
   };
+}
+
+/** Names and paths of a log's cursors. A name that somebody else spelt in another way is shown as it is. */
+export async function cursorsOf(context: Pick<LogContext, 'store'>, log: string): Promise<{ name: string; path: string }[]> {
+  const parent = paths.managedLedger(log);
+  return (await context.store.children(parent)).map((part) => ({ name: nameOfPart(part) ?? part, path: `${parent}/${part}` }));
 }
 
 /** A cursor's record in the metadata. The owner of the log owns it: that is looked at on every conflict, and by the cursor after every write. */

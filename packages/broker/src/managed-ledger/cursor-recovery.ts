@@ -37,12 +37,10 @@ export async function recoverCursor(
   return { acks: restored(stored, chain), properties: new Map(stored.properties.map(({ name, value }) => [name, value])) };
 }
 
-/** The state as acknowledgements of what still exists: a mark before the first ledger moves to its start. */
+/** The state as acknowledgements; a mark in a ledger that is gone counts from what follows. */
 function restored(stored: Stored, chain: LedgerChain): AckSet {
-  const { beforeFirst } = chain;
   const newest = chain.newest();
-  let mark = stored.markDelete ?? beforeFirst;
-  if (comparePositions(mark, beforeFirst) < 0) mark = beforeFirst;
+  let mark = stored.markDelete ?? chain.beforeFirst;
   // A mark is never beyond what was confirmed; should it be, nothing that comes later is acknowledged.
   if (comparePositions(mark, newest) > 0) mark = newest;
   const acks = new AckSet(chain, mark);

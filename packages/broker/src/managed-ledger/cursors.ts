@@ -1,12 +1,12 @@
+import { paths } from '@daybook/metadata';
 import type { Position } from '@daybook/proto';
 import { AckSet } from './ack-set.js';
 import type { LogContext } from './context.js';
 import { type CursorLog, existingMark, LogCursor } from './cursor.js';
-import { CursorRecord, newCursorInfo } from './cursor-info.js';
+import { CursorRecord, cursorsOf, newCursorInfo } from './cursor-info.js';
 import { recoverCursor } from './cursor-recovery.js';
 import { CursorStore } from './cursor-store.js';
 import type { LedgerList } from './ledger-list.js';
-import { cursorNameOf, cursorPath, logPath } from './log-paths.js';
 import type { ManagedLedgerOptions } from './managed-ledger-api.js';
 
 export interface CursorsOwner extends CursorLog {
@@ -36,15 +36,15 @@ export class Cursors {
 
   /** Brings back all that the metadata names. Rejects when one cannot be read now: opening the log has to be tried again. */
   async recover(): Promise<void> {
-    const names = (await this.#context.store.children(logPath(this.#owner.name))).map(cursorNameOf);
-    const next = names.values();
+    const found = await cursorsOf(this.#context, this.#owner.name);
+    const next = found.values();
     const worker = async () => {
-      for (const name of next) {
-        const record = await CursorRecord.read(this.#context, this.#place(name));
+      for (const { name, path } of next) {
+        const record = await CursorRecord.read(this.#context, this.#place(path));
         if (record !== undefined) await this.#recoverOne(name, record);
       }
     };
-    await Promise.all(Array.from({ length: Math.min(recoveredAtOnceMax, names.length) }, worker));
+    await Promise.all(Array.from({ length: Math.min(recoveredAtOnceMax, found.length) }, worker));
   }
 
   open(name: string, initial: Position): Promise<LogCursor> {
@@ -85,7 +85,7 @@ export class Cursors {
 
   async #create(name: string, initial: Position): Promise<LogCursor> {
     const info = newCursorInfo(existingMark(this.#owner, initial), this.#context.clock.wallMs());
-    return this.#recoverOne(name, await CursorRecord.create(this.#context, this.#place(name), info));
+    return this.#recoverOne(name, await CursorRecord.create(this.#context, this.#place(paths.cursor(this.#owner.name, name)), info));
   }
 
   async #recoverOne(name: string, record: CursorRecord): Promise<LogCursor> {
@@ -98,7 +98,7 @@ export class Cursors {
     return cursor;
   }
 
-  #place(name: string): { list: LedgerList; path: string; log: string } {
-    return { list: this.#owner.list, path: cursorPath(this.#owner.name, name), log: this.#owner.name };
+  #place(path: string): { list: LedgerList; path: string; log: string } {
+    return { list: this.#owner.list, path, log: this.#owner.name };
   }
 }

@@ -1,8 +1,7 @@
 import type { LogContext } from './context.js';
-import { CursorRecord } from './cursor-info.js';
+import { CursorRecord, cursorsOf } from './cursor-info.js';
 import type { LedgerList } from './ledger-list.js';
 import { deleteLedgers } from './ledger-switch.js';
-import { cursorNameOf, cursorPath, logPath } from './log-paths.js';
 
 /**
  * Deletes a log. First its list becomes empty (which takes it from whoever has it open, and makes it a log without data should this be interrupted), then
@@ -19,8 +18,8 @@ export async function deleteLog(context: LogContext, name: string, list: LedgerL
 
 /** Records and ledgers of all cursors. */
 export async function deleteCursors(context: LogContext, name: string, list: LedgerList): Promise<void> {
-  for (const cursor of (await context.store.children(logPath(name))).map(cursorNameOf)) {
-    const record = await CursorRecord.read(context, { list, path: cursorPath(name, cursor), log: name });
+  for (const { path } of await cursorsOf(context, name)) {
+    const record = await CursorRecord.read(context, { list, path, log: name });
     await record?.remove();
     const ledgerId = record?.info.cursorLedgerId;
     if (ledgerId !== undefined) await deleteLedgers(context, name, [ledgerId]);

@@ -1,5 +1,5 @@
 import type { LedgerClient } from '@daybook/ledger';
-import type { BookieRegistry, MetadataStore } from '@daybook/metadata';
+import { type BookieRegistry, type MetadataStore, paths } from '@daybook/metadata';
 import type { Clock, Logger, Random, Timer } from '@daybook/runtime';
 import { TaskSet } from '@daybook/runtime';
 import { AppendBudget } from './append-budget.js';
@@ -9,7 +9,6 @@ import { EntryCache } from './entry-cache.js';
 import { managedLedgerErrors } from './errors.js';
 import { LedgerList } from './ledger-list.js';
 import { LedgerReaders } from './ledger-readers.js';
-import { logPath } from './log-paths.js';
 import type { OpenLog } from './managed-ledger.js';
 import type { ManagedLedger, ManagedLedgerOptions, ManagedLedgers } from './managed-ledger-api.js';
 import { openLog } from './open-log.js';
@@ -95,11 +94,11 @@ class BrokerLogs implements ManagedLedgers, ManagedLedgersMetrics {
 
   async delete(name: string): Promise<void> {
     if (this.#logs.has(name)) throw managedLedgerErrors.IN_USE(name);
-    await deleteLog(this.#context, name, await LedgerList.read(this.#context, { path: logPath(name), name }));
+    await deleteLog(this.#context, name, await LedgerList.read(this.#context, { path: paths.managedLedger(name), name }));
   }
 
   async exists(name: string): Promise<boolean> {
-    const list = await LedgerList.read(this.#context, { path: logPath(name), name });
+    const list = await LedgerList.read(this.#context, { path: paths.managedLedger(name), name });
     return list.info.ledgers.length > 0;
   }
 

@@ -1,5 +1,5 @@
 import { type LedgerWriter, ledgerErrors } from '@daybook/ledger';
-import { metadataErrors } from '@daybook/metadata';
+import { metadataErrors, paths } from '@daybook/metadata';
 import type { LedgerId } from '@daybook/proto';
 import type { LogContext } from './context.js';
 import { deleteCursors } from './delete-log.js';
@@ -7,7 +7,6 @@ import { type ChainLedger, LedgerChain } from './ledger-chain.js';
 import { chainLedger, withEnd, without } from './ledger-infos.js';
 import { LedgerList } from './ledger-list.js';
 import { createLedger, deleteLedgers, recoveredEnd } from './ledger-switch.js';
-import { logPath } from './log-paths.js';
 import { OpenLog } from './managed-ledger.js';
 import type { ManagedLedgerOptions } from './managed-ledger-api.js';
 
@@ -17,7 +16,7 @@ import type { ManagedLedgerOptions } from './managed-ledger-api.js';
  */
 export async function openLog(context: LogContext, log: { name: string; options: ManagedLedgerOptions; onEnd: () => void }): Promise<OpenLog> {
   const { name, options } = log;
-  const list = await LedgerList.read(context, { path: logPath(name), name });
+  const list = await LedgerList.read(context, { path: paths.managedLedger(name), name });
   const wasNew = list.isNew;
   // Without ledgers it was being deleted when something stopped it.
   if (!wasNew && list.info.ledgers.length === 0) await deleteCursors(context, name, list);
@@ -62,7 +61,10 @@ async function append(
   const limit = context.clock.after(context.settings.openWaitMaxMs, () => stop.abort());
   try {
     if (last !== undefined && last.ledgerId >= writer.ledgerId) {
-      throw metadataErrors.CORRUPT(logPath(name), `it names ledger ${last.ledgerId}, but new ledgers have lower ids (${writer.ledgerId})`);
+      throw metadataErrors.CORRUPT(
+        paths.managedLedger(name),
+        `it names ledger ${last.ledgerId}, but new ledgers have lower ids (${writer.ledgerId})`,
+      );
     }
     const gone = new Set<LedgerId>(last !== undefined && end === undefined ? [last.ledgerId] : []);
     await list.update((info) => withEnd(without(info, gone), end, writer.ledgerId), stop.signal);
