@@ -3,7 +3,16 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { ZodObject, z } from 'zod';
 
 /** Variables with our prefix that are not settings of a server. */
-export const otherVariables = ['DAYBOOK_CONFIG', 'DAYBOOK_DEBUG', 'DAYBOOK_TOKEN', 'DAYBOOK_URL', 'DAYBOOK_KILL_ROUNDS', 'DAYBOOK_WITHOUT_ZOOKEEPER'];
+export const otherVariables: readonly string[] = [
+  'DAYBOOK_CONFIG',
+  'DAYBOOK_DEBUG',
+  'DAYBOOK_JAVA',
+  'DAYBOOK_KILL_ROUNDS',
+  'DAYBOOK_TOKEN',
+  'DAYBOOK_URL',
+  'DAYBOOK_WITHOUT_ZOOKEEPER',
+  'DAYBOOK_ZOOKEEPER_CLASSPATH',
+];
 
 export interface SettingOptions {
   config?: string;
@@ -18,8 +27,12 @@ const setting = (text: string, before: Record<string, string>): Record<string, s
 
 /** The options by which every server takes its settings. */
 export function withSettings(command: Command): Command {
+  return withSet(command.option('--config <file>', 'settings as JSON, comments allowed (default: DAYBOOK_CONFIG)', process.env.DAYBOOK_CONFIG));
+}
+
+/** The same without a file. */
+export function withSet(command: Command): Command {
   return command
-    .option('--config <file>', 'settings as JSON, comments allowed (default: DAYBOOK_CONFIG)', process.env.DAYBOOK_CONFIG)
     .option('--set <name=value>', 'any setting of docs/configuration.md, may be repeated', setting, {})
     .option('--log-format <format>', 'text or json')
     .option('--log-level <level>', 'debug, info, warn or error');

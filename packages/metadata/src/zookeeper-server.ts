@@ -72,6 +72,16 @@ export class ZooKeeperServer {
     return this.#process?.pid;
   }
 
+  /** What starts it, word by word; also by hand. */
+  get command(): readonly string[] {
+    const { java, classPath } = this.#installation;
+    const memory = ['-Xmx256m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'];
+    const settings = ['-Dzookeeper.admin.enableServer=false', '-Dzookeeper.jmx.log4j.disable=true', '-Djava.net.preferIPv4Stack=true'];
+    const log = `-Dlog4j.configuration=file:${join(this.dataDirectory, 'log4j.properties')}`;
+    const main = 'org.apache.zookeeper.server.ZooKeeperServerMain';
+    return [java, ...memory, ...settings, log, '-cp', classPath, main, join(this.dataDirectory, 'zoo.cfg')];
+  }
+
   /** Resolves when the process has ended, by whatever cause; at once when it does not run. */
   ended(): Promise<ProcessEnd> {
     const child = this.#process;
@@ -111,13 +121,8 @@ export class ZooKeeperServer {
 
   async #spawn(): Promise<void> {
     const log = await open(this.#logFile, 'a');
-    const child = spawn(
-      this.#installation.java,
-      ['-Xmx256m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Dzookeeper.admin.enableServer=false', '-Dzookeeper.jmx.log4j.disable=true']
-        .concat('-Djava.net.preferIPv4Stack=true', `-Dlog4j.configuration=file:${join(this.dataDirectory, 'log4j.properties')}`)
-        .concat('-cp', this.#installation.classPath, 'org.apache.zookeeper.server.ZooKeeperServerMain', join(this.dataDirectory, 'zoo.cfg')),
-      { stdio: ['ignore', log.fd, log.fd], cwd: this.dataDirectory, detached: this.#isDetached },
-    );
+    const [java, ...words] = this.command as [string, ...string[]];
+    const child = spawn(java, words, { stdio: ['ignore', log.fd, log.fd], cwd: this.dataDirectory, detached: this.#isDetached });
     this.#process = child;
     const spawned = new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve);
