@@ -9,7 +9,8 @@ import {
   type BookieIdentity,
   isSameIdentity,
 } from '@daybook/proto';
-import type { Clock, Timer } from '@daybook/runtime';
+import type { Clock } from '@daybook/runtime';
+import { PatienceTimer } from './patience-timer.js';
 
 /** One opened stream of messages to a bookie. */
 export interface AppendTransport {
@@ -51,6 +52,7 @@ interface Outstanding {
  */
 export class AppendStream {
   readonly #o: AppendStreamOptions;
+  readonly #patience: PatienceTimer;
   readonly #flush = () => this.#flushTurn();
   #transport: AppendTransport | undefined;
   #isGreeted = false;
@@ -63,10 +65,15 @@ export class AppendStream {
   #written: Outstanding[] = [];
   #firstSequence = 0;
   #bytes = 0;
-  #timer: Timer | undefined;
 
   constructor(options: AppendStreamOptions) {
     this.#o = options;
+    this.#patience = new PatienceTimer({
+      clock: options.clock,
+      periodMs: options.timeoutMs / 4,
+      isNeeded: () => this.#oldest() !== undefined,
+      judge: (nowMs) => this.#judge(nowMs),
+    });
   }
 
   get outstandingBytes(): number {
@@ -86,7 +93,7 @@ export class AppendStream {
       this.#isFlushDue = true;
       clock.endOfTurn(this.#flush);
     }
-    this.#startTimer();
+    this.#patience.start();
   }
 
   close(): void {
@@ -179,27 +186,18 @@ export class AppendStream {
     this.#written = [];
     this.#pending = [];
     this.#bytes = 0;
-    this.#timer?.cancel();
-    this.#timer = undefined;
+    this.#patience.stop();
     transport?.cancel();
     for (const item of unanswered) item.done(code);
   }
 
-  /** One timer for all: it looks at the oldest. */
-  #startTimer(): void {
-    if (this.#timer !== undefined) return;
-    const { clock, timeoutMs } = this.#o;
-    const periodMs = timeoutMs / 4;
-    const dueMs = clock.monoMs() + periodMs;
-    this.#timer = clock.after(periodMs, () => {
-      this.#timer = undefined;
-      const nowMs = clock.monoMs();
-      const oldest = this.#written.find((item) => !item.isAnswered) ?? this.#pending[0];
-      if (oldest === undefined) return;
-      // A late timer means that this process stood still: answers may be waiting in the socket.
-      const isLate = nowMs >= dueMs + periodMs;
-      if (!isLate && nowMs - oldest.atMs >= timeoutMs) this.#fail('TIMEOUT');
-      else this.#startTimer();
-    });
+  /** Looks at the oldest: everything behind it waits for less long. */
+  #judge(nowMs: number): void {
+    const oldest = this.#oldest();
+    if (oldest !== undefined && nowMs - oldest.atMs >= this.#o.timeoutMs) this.#fail('TIMEOUT');
+  }
+
+  #oldest(): Outstanding | undefined {
+    return this.#written.find((item) => !item.isAnswered) ?? this.#pending[0];
   }
 }

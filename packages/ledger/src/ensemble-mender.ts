@@ -1,7 +1,7 @@
 import { type BookieRegistry, type LedgerRecords, metadataErrors, type VersionedLedger } from '@daybook/metadata';
 import { type EntryId, isNegative, type LedgerId } from '@daybook/proto';
 import { type Clock, DaybookError, type Logger } from '@daybook/runtime';
-import type { BookiePool, PooledBookie } from './bookie-pool.js';
+import type { BookiePool } from './bookie-pool.js';
 import { lastSegment } from './distribution.js';
 import { type EnsembleChangeResult, type Replacement, storeEnsembleChange } from './ensemble-change.js';
 import { ledgerErrors } from './errors.js';
@@ -9,7 +9,7 @@ import { ledgerErrors } from './errors.js';
 import { planMending } from './mend-plan.js';
 import type { Placement } from './placement.js';
 import type { TurnBatch } from './turn-batch.js';
-import type { MemberState, WriterEvent, WriterState } from './writer-state.js';
+import type { MemberIdentity, MemberState, WriterEvent, WriterState } from './writer-state.js';
 
 /** The writer as its mender sees it; the writer alone owns the state. */
 export interface Mendable {
@@ -17,7 +17,7 @@ export interface Mendable {
   readonly state: WriterState<TurnBatch>;
   stored: VersionedLedger;
   /** The connection that sends to this index from now on. */
-  connect(index: number, bookie: PooledBookie | undefined): void;
+  connect(index: number, member: MemberIdentity): void;
   apply(event: WriterEvent<TurnBatch>): void;
 }
 
@@ -55,7 +55,8 @@ export class EnsembleMender {
   readonly #writer: Mendable;
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
-  #wake = new AbortController();
+  /** Ends the present sleep. */
+  #wake: AbortController | undefined;
   /** By index: when its member may be tried again, and how long the next wait is. */
   readonly #tries: Tries[];
 
@@ -74,7 +75,7 @@ export class EnsembleMender {
   /** A member failed, or the writer has ended. */
   wake(): void {
     if (this.#stop.signal.aborted) return;
-    this.#wake.abort();
+    this.#wake?.abort();
     if (this.#running !== undefined || !this.#hasWork()) return;
     this.#running = this.#run().finally(() => {
       this.#running = undefined;
@@ -85,7 +86,7 @@ export class EnsembleMender {
   /** Resolves when no metadata write of this mender is under way any more. */
   async close(): Promise<void> {
     this.#stop.abort();
-    this.#wake.abort();
+    this.#wake?.abort();
     await this.#running;
   }
 
@@ -96,7 +97,8 @@ export class EnsembleMender {
 
   async #run(): Promise<void> {
     while (!this.#stop.signal.aborted && this.#hasWork()) {
-      this.#wake = new AbortController();
+      const wake = new AbortController();
+      this.#wake = wake;
       let waitMs = storeAwayMs;
       try {
         waitMs = await this.#mend();
@@ -105,7 +107,7 @@ export class EnsembleMender {
         // While the metadata store is away nothing can change; appends go on with who is left.
         if (!metadataErrors.UNAVAILABLE.is(error)) this.#writer.apply({ kind: 'stop', error });
       }
-      if (waitMs > 0) await this.#d.clock.sleep(waitMs, this.#wake.signal);
+      if (waitMs > 0) await this.#d.clock.sleep(waitMs, wake.signal);
     }
   }
 
@@ -181,9 +183,9 @@ export class EnsembleMender {
     const members = writer.state.members.map((member) => member.identity);
     for (const { index, to, incarnation } of replacements) {
       if (ensemble[index] !== to) continue;
-      members[index] = { bookieId: to, incarnation };
-      const bookie = this.#d.bookies.get(to);
-      writer.connect(index, bookie?.incarnation === incarnation ? bookie : undefined);
+      const member = { bookieId: to, incarnation };
+      members[index] = member;
+      writer.connect(index, member);
     }
     writer.apply({ kind: 'change-ended', members, nowMs: this.#d.clock.monoMs() });
   }
@@ -225,7 +227,7 @@ export class EnsembleMender {
     else if (lastSegment(ledger.metadata).ensemble[index] === identity.bookieId) {
       logger.info({ ledgerId, bookieId: identity.bookieId, fromEntryId: state.lastConfirmed + 1 }, 'bookie takes entries again');
       writer.stored = ledger;
-      writer.connect(index, bookie);
+      writer.connect(index, identity);
       writer.apply({ kind: 'readmit', index, nowMs: clock.monoMs() });
     }
   }

@@ -1,5 +1,6 @@
-import type { LedgerRecords, VersionedLedger } from '@daybook/metadata';
+import { type LedgerRecords, metadataErrors, type VersionedLedger } from '@daybook/metadata';
 import { createDigest, type Digest, type EntryId, type LedgerId, type LedgerMetadata } from '@daybook/proto';
+import { DaybookError } from '@daybook/runtime';
 import { ledgerErrors } from './errors.js';
 import { readLastAddConfirmed } from './lac.js';
 import type { LedgerEntry, LedgerReader } from './ledger-api.js';
@@ -58,7 +59,7 @@ export class EnsembleReader implements LedgerReader {
   }
 
   async readLastAddConfirmed(): Promise<EntryId> {
-    if (this.#isStale) await this.#refresh();
+    await this.#refreshIfStale();
     if (!this.isClosed) {
       const ask = async () => {
         if (!this.isClosed)
@@ -95,7 +96,7 @@ export class EnsembleReader implements LedgerReader {
   }
 
   async #readPart(first: EntryId, last: EntryId, bytesMax: number): Promise<LedgerEntry[]> {
-    if (this.#isStale) await this.#refresh();
+    await this.#refreshIfStale();
     const entries = await this.#orRefreshed(() =>
       readEntries(this.#d, { ledgerId: this.ledgerId, metadata: this.metadata, digest: this.#digest, first, last, bytesMax }),
     );
@@ -110,11 +111,23 @@ export class EnsembleReader implements LedgerReader {
     try {
       return await attempt();
     } catch (error) {
+      if (!(error instanceof DaybookError)) throw error;
       const before = this.#stored.version;
       await this.#refresh();
       if (this.#stored.version === before) throw error;
     }
     return attempt();
+  }
+
+  /** The record may have changed; while the store is away, what is known has to do. */
+  async #refreshIfStale(): Promise<void> {
+    if (!this.#isStale) return;
+    try {
+      await this.#refresh();
+    } catch (error) {
+      if (!metadataErrors.UNAVAILABLE.is(error)) throw error;
+      this.#isStale = true;
+    }
   }
 
   async #refresh(): Promise<void> {

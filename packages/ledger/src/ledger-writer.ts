@@ -1,16 +1,18 @@
 import type { BookieRegistry, LedgerRecords, VersionedLedger } from '@daybook/metadata';
-import { type BookieCode, type BookieId, createDigest, type EntryId, type LedgerId, type LedgerMetadata, masterKey } from '@daybook/proto';
-import { type Clock, invariant, type Logger, type Timer } from '@daybook/runtime';
+import { type BookieId, createDigest, type EntryId, type LedgerId, type LedgerMetadata, masterKey } from '@daybook/proto';
+import { type Clock, invariant, type Logger } from '@daybook/runtime';
 import { AppendWaiters } from './append-waiters.js';
-import type { BookiePool, PooledBookie } from './bookie-pool.js';
+import type { BookiePool } from './bookie-pool.js';
 import { closeLedger, type LedgerEnd } from './close-ledger.js';
 import { EnsembleMender, type Mendable } from './ensemble-mender.js';
 import { ledgerErrors } from './errors.js';
 import type { AppendListener, LedgerWriter } from './ledger-api.js';
 import { type LedgerClientOptions, lagMsMax } from './ledger-client-options.js';
 
+import { MemberConnections } from './member-connections.js';
+import { PatienceTimer } from './patience-timer.js';
 import type { Placement } from './placement.js';
-import { blobFor, type TurnBatch, TurnBatcher } from './turn-batch.js';
+import { type TurnBatch, TurnBatcher } from './turn-batch.js';
 import {
   failedIndexes,
   type MemberIdentity,
@@ -33,7 +35,7 @@ export interface WriterDependencies {
 }
 
 /** How often time-outs are looked at while something is pending. */
-const tickMs = 250;
+const judgeMs = 250;
 
 /**
  * The doing half of a ledger writer: builds the batches of each turn of the event loop, sends them, keeps the time, tells who waits. All decisions
@@ -46,7 +48,8 @@ export class EnsembleWriter implements LedgerWriter, Mendable {
   readonly #d: WriterDependencies;
   readonly #batcher: TurnBatcher;
   readonly #mender: EnsembleMender;
-  readonly #connections: (PooledBookie | undefined)[];
+  readonly #connections: MemberConnections;
+  readonly #patience: PatienceTimer;
   readonly #waiters = new AppendWaiters();
   readonly #registryWatch: { stop(): void };
   readonly #nowMs: () => number;
@@ -57,8 +60,6 @@ export class EnsembleWriter implements LedgerWriter, Mendable {
   #lastPushed = -1;
   #lengthPushed = 0;
   #isFlushDue = false;
-  #tick: Timer | undefined;
-  #tickDueMs = 0;
   #error: Error | undefined;
   #closing: Promise<LedgerEnd> | undefined;
 
@@ -94,9 +95,12 @@ export class EnsembleWriter implements LedgerWriter, Mendable {
       lengthConfirmed: 0,
       nowMs: clock.monoMs(),
     });
-    this.#connections = ledger.members.map(({ bookieId, incarnation }) => {
-      const bookie = bookies.get(bookieId);
-      return bookie?.incarnation === incarnation ? bookie : undefined;
+    this.#connections = new MemberConnections({ clock, bookies, apply: (event) => this.apply(event) }, ledger.members);
+    this.#patience = new PatienceTimer({
+      clock,
+      periodMs: judgeMs,
+      isNeeded: () => this.state.batches.count > 0,
+      judge: (nowMs) => this.apply({ kind: 'tick', nowMs }),
     });
     const mending = { ...dependencies, busyGraceMs: options.addEntryTimeoutMs, storeTimeoutMs: options.appendQuorumTimeoutMs };
     this.#mender = new EnsembleMender(mending, this, metadata.ensembleSize);
@@ -183,8 +187,8 @@ export class EnsembleWriter implements LedgerWriter, Mendable {
   }
 
   /** @internal For the mender. */
-  connect(index: number, bookie: PooledBookie | undefined): void {
-    this.#connections[index] = bookie;
+  connect(index: number, member: MemberIdentity): void {
+    this.#connections.connect(index, member);
   }
 
   /** @internal The only way to the state machine; for the mender too. */
@@ -198,7 +202,7 @@ export class EnsembleWriter implements LedgerWriter, Mendable {
   #perform(effect: WriterEffect<TurnBatch>): void {
     switch (effect.kind) {
       case 'send':
-        this.#send(effect);
+        this.#connections.send(effect);
         break;
       case 'confirmed':
         this.#waiters.confirmed(effect.upTo as EntryId);
@@ -216,33 +220,11 @@ export class EnsembleWriter implements LedgerWriter, Mendable {
     }
   }
 
-  #send({ index, admission, batch }: Extract<WriterEffect<TurnBatch>, { kind: 'send' }>): void {
-    const connection = this.#connections[index];
-    const answered = (code: BookieCode) => {
-      if (connection !== undefined) this.#d.bookies.report(connection.bookieId, code);
-      this.apply({ kind: 'answered', index, admission, batch, code, nowMs: this.#d.clock.monoMs() });
-    };
-    if (connection === undefined) this.#d.clock.endOfTurn(() => answered('UNAVAILABLE'));
-    else connection.service.append(blobFor(batch, index), answered);
-  }
-
   #flushTurn(): void {
     this.#isFlushDue = false;
     if (this.#error !== undefined) return;
     for (const batch of this.#batcher.take()) this.apply({ kind: 'append', batch });
-    this.#startTick();
-  }
-
-  #startTick(): void {
-    if (this.#tick !== undefined || this.state.batches.count === 0 || this.#error !== undefined) return;
-    this.#tickDueMs = this.#d.clock.monoMs() + tickMs;
-    this.#tick = this.#d.clock.after(tickMs, () => {
-      this.#tick = undefined;
-      const nowMs = this.#d.clock.monoMs();
-      // A late tick means that this process stood still: answers may be waiting in its sockets, so nobody is judged yet.
-      if (nowMs < this.#tickDueMs + tickMs) this.apply({ kind: 'tick', nowMs });
-      this.#startTick();
-    });
+    this.#patience.start();
   }
 
   #registryChanged(): void {
@@ -266,7 +248,7 @@ export class EnsembleWriter implements LedgerWriter, Mendable {
     this.#error = error;
     const isShort = this.state.lastConfirmed < this.#lastPushed;
     this.#batcher.take();
-    this.#tick?.cancel();
+    this.#patience.stop();
     this.#registryWatch.stop();
     this.#mender.wake(); // So that it ends.
     this.#waiters.failed(error);

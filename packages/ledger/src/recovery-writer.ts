@@ -1,6 +1,5 @@
 import type { BookieRegistry } from '@daybook/metadata';
 import {
-  type BookieCode,
   type BookieId,
   type EntryId,
   encodeAppendBatchOfEntries,
@@ -10,15 +9,26 @@ import {
   type LedgerMetadata,
   masterKey,
 } from '@daybook/proto';
-import { type Clock, type DaybookError, invariant, type Logger, type Timer } from '@daybook/runtime';
-import type { BookiePool, PooledBookie } from './bookie-pool.js';
+import { type Clock, type DaybookError, invariant, type Logger } from '@daybook/runtime';
+import type { BookiePool } from './bookie-pool.js';
 import { lastSegment, storesEntry, withEnsembleFrom } from './distribution.js';
 import { ledgerErrors } from './errors.js';
 import { lagMsMax } from './ledger-client-options.js';
 
+import { MemberConnections } from './member-connections.js';
+import { PatienceTimer } from './patience-timer.js';
 import type { Placement } from './placement.js';
-import { blobFor, type TurnBatch } from './turn-batch.js';
-import { failedIndexes, hasAckQuorum, newWriterState, step, type WriterEffect, type WriterEvent, type WriterState } from './writer-state.js';
+import type { TurnBatch } from './turn-batch.js';
+import {
+  failedIndexes,
+  hasAckQuorum,
+  type MemberIdentity,
+  newWriterState,
+  step,
+  type WriterEffect,
+  type WriterEvent,
+  type WriterState,
+} from './writer-state.js';
 
 export interface RecoveryWriterDependencies {
   clock: Clock;
@@ -30,7 +40,7 @@ export interface RecoveryWriterDependencies {
   appendQuorumTimeoutMs: number;
 }
 
-const tickMs = 250;
+const judgeMs = 250;
 const windowBytes = 8 * 1024 * 1024;
 
 /**
@@ -43,10 +53,10 @@ export class RecoveryWriter {
   readonly #ledgerId: LedgerId;
   readonly #masterKey: Buffer;
   readonly #state: WriterState<TurnBatch>;
-  readonly #connections: (PooledBookie | undefined)[];
+  readonly #connections: MemberConnections;
+  readonly #patience: PatienceTimer;
   #metadata: LedgerMetadata;
   #error: DaybookError | undefined;
-  #tick: Timer | undefined;
   #waiters: (() => void)[] = [];
 
   constructor(dependencies: RecoveryWriterDependencies, from: { ledgerId: LedgerId; metadata: LedgerMetadata; lastConfirmed: EntryId }) {
@@ -55,7 +65,14 @@ export class RecoveryWriter {
     this.#ledgerId = from.ledgerId;
     this.#metadata = from.metadata;
     this.#masterKey = masterKey(from.metadata.password);
-    this.#connections = lastSegment(from.metadata).ensemble.map((bookieId) => bookies.get(bookieId));
+    const members = lastSegment(from.metadata).ensemble.map((bookieId) => this.#identityOf(bookieId));
+    this.#connections = new MemberConnections({ clock, bookies, apply: (event) => this.#apply(event) }, members);
+    this.#patience = new PatienceTimer({
+      clock,
+      periodMs: judgeMs,
+      isNeeded: () => this.#state.batches.count > 0,
+      judge: (nowMs) => this.#apply({ kind: 'tick', nowMs }),
+    });
     this.#state = newWriterState({
       sizes: from.metadata,
       limits: {
@@ -64,7 +81,7 @@ export class RecoveryWriter {
         lagBytesMax: windowBytes / 2,
         lagMsMax,
       },
-      members: lastSegment(from.metadata).ensemble.map((bookieId, index) => ({ bookieId, incarnation: this.#connections[index]?.incarnation ?? '' })),
+      members,
       lastConfirmed: from.lastConfirmed,
       lengthConfirmed: 0,
       nowMs: clock.monoMs(),
@@ -84,7 +101,7 @@ export class RecoveryWriter {
   /** Sends consecutive entries on their way; waits only while the window is full. */
   async rewrite(entries: readonly Buffer[]): Promise<void> {
     this.#apply({ kind: 'append', batch: this.#batchOf(entries) });
-    this.#startTick();
+    this.#patience.start();
     await this.#until(() => this.#state.retainedBytes < windowBytes);
   }
 
@@ -95,7 +112,7 @@ export class RecoveryWriter {
 
   /** Answers that are still to come are of no interest. */
   close(): void {
-    this.#tick?.cancel();
+    this.#patience.stop();
     this.#apply({ kind: 'close' });
   }
 
@@ -140,7 +157,7 @@ export class RecoveryWriter {
   #perform(effect: WriterEffect<TurnBatch>): void {
     switch (effect.kind) {
       case 'send':
-        this.#send(effect);
+        this.#connections.send(effect);
         break;
       case 'confirmed':
         break;
@@ -152,16 +169,6 @@ export class RecoveryWriter {
         this.#error = this.#errorOf(effect.failure);
         break;
     }
-  }
-
-  #send({ index, admission, batch }: Extract<WriterEffect<TurnBatch>, { kind: 'send' }>): void {
-    const connection = this.#connections[index];
-    const answered = (code: BookieCode) => {
-      if (connection !== undefined) this.#d.bookies.report(connection.bookieId, code);
-      this.#apply({ kind: 'answered', index, admission, batch, code, nowMs: this.#d.clock.monoMs() });
-    };
-    if (connection === undefined) this.#d.clock.endOfTurn(() => answered('UNAVAILABLE'));
-    else connection.service.append(blobFor(batch, index), answered);
   }
 
   /** Spares take the places of failed members, in memory; without spares it goes on as long as Qa of each write set are left. */
@@ -182,10 +189,10 @@ export class RecoveryWriter {
     if (spares.length === 0) return;
     for (const [place, bookieId] of spares.entries()) {
       const index = failed[place] as number;
-      const bookie = this.#d.bookies.get(bookieId);
-      this.#connections[index] = bookie;
+      const member = this.#identityOf(bookieId);
+      members[index] = member;
       ensemble[index] = bookieId;
-      members[index] = { bookieId, incarnation: bookie?.incarnation ?? '' };
+      this.#connections.connect(index, member);
     }
     this.#apply({ kind: 'change-began' });
     this.#metadata = withEnsembleFrom(this.#metadata, (this.#state.lastConfirmed + 1) as EntryId, ensemble);
@@ -206,13 +213,8 @@ export class RecoveryWriter {
     }
   }
 
-  #startTick(): void {
-    if (this.#tick !== undefined || this.#state.batches.count === 0) return;
-    this.#tick = this.#d.clock.after(tickMs, () => {
-      this.#tick = undefined;
-      this.#apply({ kind: 'tick', nowMs: this.#d.clock.monoMs() });
-      this.#startTick();
-    });
+  #identityOf(bookieId: BookieId): MemberIdentity {
+    return { bookieId, incarnation: this.#d.bookies.get(bookieId)?.incarnation ?? '' };
   }
 
   #bookieAt(index: number): BookieId {

@@ -1,0 +1,45 @@
+import type { BookieCode } from '@daybook/proto';
+import type { Clock } from '@daybook/runtime';
+import type { BookiePool, PooledBookie } from './bookie-pool.js';
+import { blobFor, type TurnBatch } from './turn-batch.js';
+import type { MemberIdentity, WriterEffect, WriterEvent } from './writer-state.js';
+
+export type SendEffect = Extract<WriterEffect<TurnBatch>, { kind: 'send' }>;
+
+/** The connections that the members of an ensemble are sent to, by index. */
+export class MemberConnections {
+  readonly #clock: Clock;
+  readonly #bookies: BookiePool;
+  readonly #apply: (event: WriterEvent<TurnBatch>) => void;
+  readonly #byIndex: (PooledBookie | undefined)[];
+
+  constructor(
+    dependencies: { clock: Clock; bookies: BookiePool; apply: (event: WriterEvent<TurnBatch>) => void },
+    members: readonly MemberIdentity[],
+  ) {
+    this.#clock = dependencies.clock;
+    this.#bookies = dependencies.bookies;
+    this.#apply = dependencies.apply;
+    this.#byIndex = members.map((member) => this.#connectionTo(member));
+  }
+
+  /** From now on, what is for `index` goes to this member: to the disks it names, or nowhere (then it is answered `UNAVAILABLE`). */
+  connect(index: number, member: MemberIdentity): void {
+    this.#byIndex[index] = this.#connectionTo(member);
+  }
+
+  send({ index, admission, batch }: SendEffect): void {
+    const connection = this.#byIndex[index];
+    const answered = (code: BookieCode) => {
+      if (connection !== undefined) this.#bookies.report(connection.bookieId, code);
+      this.#apply({ kind: 'answered', index, admission, batch, code, nowMs: this.#clock.monoMs() });
+    };
+    if (connection === undefined) this.#clock.endOfTurn(() => answered('UNAVAILABLE'));
+    else connection.service.append(blobFor(batch, index), answered);
+  }
+
+  #connectionTo(member: MemberIdentity): PooledBookie | undefined {
+    const bookie = this.#bookies.get(member.bookieId);
+    return bookie?.incarnation === member.incarnation ? bookie : undefined;
+  }
+}
