@@ -1,5 +1,5 @@
 import type { BookieCode } from '@daybook/proto';
-import { type Counter, type Histogram, type MetricFamily, type Metrics, sizeBytesBuckets } from '@daybook/runtime';
+import { type Counter, type DiskUsage, type Gauge, type Histogram, type MetricFamily, type Metrics, sizeBytesBuckets } from '@daybook/runtime';
 import type { StorageStats } from './storage/ledger-storage.js';
 
 /** What is asked of the bookie when the metrics page is scraped. */
@@ -25,6 +25,8 @@ export class BookieMetrics {
   readonly #journalBytes: Histogram;
   readonly #flushSeconds: Histogram;
   readonly #flushedBytes: Counter;
+  readonly #diskFreeBytes: MetricFamily<Gauge, 'directory'>;
+  readonly #diskTotalBytes: MetricFamily<Gauge, 'directory'>;
   readonly #metrics: Metrics;
 
   constructor(metrics: Metrics) {
@@ -44,7 +46,14 @@ export class BookieMetrics {
       .histogram({ name: 'daybook_bookie_journal_commit_bytes', help: 'Bytes of one write of the journal', buckets: sizeBytesBuckets })
       .with({});
     this.#flushSeconds = seconds('flush_seconds', 'One flush of the write cache, its checkpoint included');
+    this.#diskFreeBytes = metrics.gauge({ name: 'daybook_bookie_disk_free_bytes', help: 'As of the last checkpoint', labels: ['directory'] });
+    this.#diskTotalBytes = metrics.gauge({ name: 'daybook_bookie_disk_total_bytes', help: 'Size of the disk', labels: ['directory'] });
     this.#flushedBytes = counter('flushed_bytes_total', 'Bytes of the write cache written to entry logs');
+  }
+
+  noteDisk(directory: string, usage: DiskUsage): void {
+    this.#diskFreeBytes.with({ directory }).set(usage.freeBytes);
+    this.#diskTotalBytes.with({ directory }).set(usage.totalBytes);
   }
 
   /** Sets up what is computed at each scrape. */

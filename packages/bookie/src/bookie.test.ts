@@ -251,6 +251,28 @@ t.test('bookie: disk full while flushing → entries stay, and are flushed when 
   await sim.close();
 });
 
+t.test('bookie: flush tried again after a full disk → its checkpoint covers no more than it wrote', async (t) => {
+  const sim = new SimBookie({ limits: { journalPrefillBytes: 32 * 1024, flushIntervalMs: 1_000_000 } });
+  await sim.start();
+  await sim.append({ ledger: 1, first: 0, count: 1 });
+  const { totalBytes, freeBytes } = await sim.queue.complete(sim.disk.usage('/data/ledgers'));
+  sim.disk.setCapacityBytes(totalBytes - freeBytes);
+  await sim.flush();
+  t.equal(await sim.append({ ledger: 1, first: 1, count: 1 }), 'OK', 'goes to the other half');
+  sim.disk.setCapacityBytes(totalBytes);
+  let isPublished = false;
+  const { disk } = sim;
+  disk.afterOperation = ({ kind, path }) => {
+    isPublished ||= kind === 'rename' && path.endsWith('lastMark.new');
+    if (isPublished && kind === 'sync-directory') disk.crash({ keep: 'none' });
+  };
+  await sim.queue.runFor(2000);
+  t.ok(disk.isDead, 'the first half was flushed');
+  await sim.start();
+  for (const id of [0, 1]) t.ok((await sim.read(1, [id])).entries[0]?.equals(entryOf(1, id)), `entry ${id}`);
+  await sim.close();
+});
+
 t.test('bookie: idle → no timer is left, nothing happens', async (t) => {
   const sim = new SimBookie();
   await sim.start();

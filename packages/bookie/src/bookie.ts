@@ -206,9 +206,15 @@ class RunningBookie implements Bookie {
       },
       end,
     );
-    await storage.publish(journal.mark());
-    await directory.releaseBelow(journal.mark().fileId);
-    await storage.removeLeftovers();
+    try {
+      await storage.publish(journal.mark());
+      await directory.releaseBelow(journal.mark().fileId);
+      await storage.removeLeftovers();
+      await this.#noteDisks();
+    } catch (error) {
+      await journal.close();
+      throw error;
+    }
     if (replay.records > 0) this.#logger.info({ records: replay.records, bytes: replay.bytes }, 'journal replayed');
     return journal;
   }
@@ -219,7 +225,10 @@ class RunningBookie implements Bookie {
       storage,
       intervalMs: this.#limits.flushIntervalMs,
       mark: () => journal.mark(),
-      onCheckpoint: (mark) => directory.releaseBelow(mark.fileId),
+      onCheckpoint: async (mark) => {
+        await directory.releaseBelow(mark.fileId);
+        await this.#noteDisks();
+      },
       onRoom: () => appends.resume(),
       isRoomNeeded: () => appends.needsRoom,
       onFatal: (error) => this.#fail(error),
@@ -264,6 +273,14 @@ class RunningBookie implements Bookie {
       isWritable: this.#state === 'running',
       isJournalSynced: this.#options.config.journalSyncData,
     }));
+  }
+
+  async #noteDisks(): Promise<void> {
+    if (this.#metrics === undefined) return;
+    const { disk, config } = this.#options;
+    for (const directory of new Set([...config.journalDirectories, ...config.ledgerDirectories])) {
+      this.#metrics.noteDisk(directory, await disk.usage(directory));
+    }
   }
 
   #fail(error: unknown): void {

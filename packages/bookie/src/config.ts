@@ -41,7 +41,7 @@ export const bookieConfigSchema = z
       .describe('Size of an entry log, in bytes.'),
     flushIntervalMs: z.int().min(10).max(3_600_000).default(10_000).describe('How old an entry gets before it is written to an entry log.'),
   })
-  .refine(({ journalDirectories, ledgerDirectories }) => new Set([...ledgerDirectories]).size === ledgerDirectories.length && journalDirectories, {
+  .refine(({ ledgerDirectories }) => new Set(ledgerDirectories).size === ledgerDirectories.length, {
     message: 'each ledger directory may be named once',
     path: ['ledgerDirectories'],
   });

@@ -35,11 +35,5 @@ export const bookieErrors = defineErrors('BOOKIE', {
     text: (path: string, detail: string) => `${path} is damaged (${detail})`,
   },
   COOKIE_REFUSED: { retry: 'never', text: (why: string, wayOut: string) => `this bookie does not start: ${why}. ${wayOut}` },
-  DIRECTORY_CLASH: { retry: 'never', text: (path: string) => `${path} is named twice in the configuration: each directory once` },
   FAILED: { retry: 'never', text: (why: string) => `the bookie stopped itself: ${why}` },
-  CLOSED: { retry: 'never', text: () => 'the bookie is closed' },
-  RECORD_TOO_LARGE: {
-    retry: 'never',
-    text: (bytes: number, max: number) => `a batch has at most ${max} bytes, this one ${bytes}`,
-  },
 });

@@ -27,6 +27,7 @@ export interface JournalOptions {
   syncEachWrite: boolean;
   /** A write or sync failed: the bookie must stop. Called once. */
   onFatal(error: unknown): void;
+  /** After the records of a commit were answered. */
   onCommit?(commit: { bytes: number; records: number; durationMs: number }): void;
 }
 
@@ -128,16 +129,17 @@ export class Journal {
   async #run(): Promise<void> {
     while (this.#queue.length > 0 && this.#state !== 'failed') {
       const group = this.#takeGroup();
+      const startMs = this.#options.clock.monoMs();
+      let bytes: number;
       try {
-        await this.#commit(group);
+        bytes = await this.#commit(group);
       } catch (error) {
         this.#fail(error, group);
         return;
       }
-      for (const { body, done } of group) {
-        this.#queuedBytes -= body.length;
-        done(true);
-      }
+      for (const { body } of group) this.#queuedBytes -= body.length;
+      for (const { done } of group) done(true);
+      this.#options.onCommit?.({ bytes, records: group.length, durationMs: this.#options.clock.monoMs() - startMs });
     }
   }
 
@@ -158,8 +160,8 @@ export class Journal {
     return this.#queue.splice(0, count);
   }
 
-  async #commit(group: readonly Queued[]): Promise<void> {
-    const startMs = this.#options.clock.monoMs();
+  /** Resolves to the bytes written. */
+  async #commit(group: readonly Queued[]): Promise<number> {
     let bytesMax = commitAlignmentBytes;
     for (const { body } of group) bytesMax += recordBytesFor(body.length);
     if (!this.#file.hasRoomFor(bytesMax)) await this.#roll();
@@ -171,7 +173,7 @@ export class Journal {
       end = encodeRecord(buffer, end, place, { type, body, isLast: i === group.length - 1 });
     }
     await this.#file.commit(buffer.subarray(0, end));
-    this.#options.onCommit?.({ bytes: end, records: group.length, durationMs: this.#options.clock.monoMs() - startMs });
+    return end;
   }
 
   /** The reused buffer; a record larger than a commit's bound gets one of its own. */

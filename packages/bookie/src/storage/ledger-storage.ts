@@ -137,7 +137,11 @@ export class LedgerStorage {
   /** All entries of a ledger as ascending runs that do not touch. Rejects when an index cannot be read. */
   async listEntries(ledgerId: number): Promise<EntryRun[]> {
     const runs: EntryRun[] = [];
-    const add = (first: number, count: number): unknown => runs.push({ first, last: first + count - 1 });
+    const add = (first: number, count: number): void => {
+      const before = runs.at(-1);
+      if (before !== undefined && before.last + 1 === first) before.last += count;
+      else runs.push({ first, last: first + count - 1 });
+    };
     // In memory first, in one turn: a flush may move entries into a log while the indexes are read.
     for (const half of this.#writeCache.halves()) half.visit(ledgerId, (entryId) => add(entryId, 1));
     for (const run of this.#logs.current?.index.runsOf(ledgerId) ?? []) add(run.firstEntryId, run.count);

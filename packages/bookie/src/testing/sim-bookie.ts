@@ -1,5 +1,5 @@
 import type { BookieCode, BookieService, EntryId, LedgerId } from '@daybook/proto';
-import { silentLogger } from '@daybook/runtime';
+import { type Metrics, silentLogger } from '@daybook/runtime';
 import { EventQueue, SimClock, SimDisk, SimRandom } from '@daybook/runtime/sim';
 import { type Bookie, type BookieMetadata, openBookie } from '../bookie.js';
 import { type BookieConfigInput, bookieConfigSchema } from '../config.js';
@@ -29,7 +29,9 @@ export interface SimBookieOptions {
   seed?: number | string;
   limits?: Partial<BookieLimits>;
   config?: Partial<BookieConfigInput>;
-  metadata?: BookieMetadata;
+  /** Asked at each start. */
+  metadata?: (sim: SimBookie) => BookieMetadata;
+  metrics?: Metrics;
 }
 
 /** One bookie on a simulated disk, over any number of runs. */
@@ -61,7 +63,7 @@ export class SimBookie {
     const { clock, disk } = this;
     disk.onCrash = () => clock.stop();
     this.fatal = undefined;
-    const { config, limits, metadata } = this.#options;
+    const { config, limits, metadata, metrics } = this.#options;
     return openBookie({
       config: bookieConfigSchema.parse({ journalDirectories: ['/data/journal'], ledgerDirectories: ['/data/ledgers'], ...config }),
       limits: { ...smallLimits, ...limits },
@@ -70,7 +72,8 @@ export class SimBookie {
       random: new SimRandom(`${this.queue.seed} ${this.#runs}`),
       logger: silentLogger,
       dataDirectory: '/data',
-      ...(metadata && { metadata }),
+      ...(metadata && { metadata: metadata(this) }),
+      ...(metrics && { metrics }),
       onFatal: (error) => {
         this.fatal = error;
       },
