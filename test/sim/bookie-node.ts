@@ -1,0 +1,187 @@
+import { type Bookie, bookieConfigSchema, openBookie } from '@daybook/bookie';
+import { createCookieRecords, readInstanceId, registerBookie } from '@daybook/metadata';
+import type { AppendBatch, BookieCode, BookieService, FenceRequest, LacReply, LedgerId, ReadReply, ReadRequest } from '@daybook/proto';
+import { SimClock, SimDisk } from '@daybook/runtime/sim';
+import { NodeSession } from './node-session.js';
+import type { World } from './world.js';
+
+/** Small bounds, so that a short life rolls files, fills caches and seals logs. */
+const limits = {
+  batchBytesMax: 64 * 1024,
+  journalFileBytesMax: 128 * 1024,
+  journalPrefillBytes: 8192,
+  journalCommitBytesMax: 64 * 1024,
+  journalQueueBytesMax: 128 * 1024,
+  journalSparesMax: 1,
+  writeCacheBytesMax: 192 * 1024,
+  heldAppendsBytesMax: 128 * 1024,
+  readCacheBytesMax: 16 * 1024,
+  readAheadBytes: 2048,
+  ledgerCacheBytesMax: 16 * 1024,
+  logBytesMax: 64 * 1024,
+  openIndexBytesMax: 8192,
+  openFilesMax: 4,
+  flushIntervalMs: 1500,
+};
+
+const config = bookieConfigSchema.parse({ journalDirectories: ['/data/journal'], ledgerDirectories: ['/data/ledgers'] });
+
+/** A machine with a disk, on which the bookie process is started again and again. */
+export class BookieNode {
+  readonly name: string;
+  readonly address: string;
+  readonly #world: World;
+  disk: SimDisk;
+  clock: SimClock;
+  session: NodeSession | undefined;
+  bookie: Bookie | undefined;
+  state: 'off' | 'starting' | 'up' = 'off';
+  #runs = 0;
+
+  constructor(world: World, name: string) {
+    this.#world = world;
+    this.name = name;
+    this.address = `${name}:3181`;
+    this.clock = new SimClock(world.queue, { name });
+    this.disk = new SimDisk({ clock: this.clock, random: world.queue.random.fork(`${name} disk`) });
+  }
+
+  start(): void {
+    if (this.state !== 'off') return;
+    this.state = 'starting';
+    this.#world.network.dark.delete(this.name);
+    const run = `${this.name}.${++this.#runs}`;
+    this.#world.history.note(run, 'start');
+    this.clock = new SimClock(this.#world.queue, { name: run });
+    this.disk = this.disk.boot(this.clock);
+    const { clock, disk } = this;
+    disk.onCrash = () => this.#gone(clock);
+    this.#run(run, clock, disk).catch((error: unknown) => this.#exit(disk, `it could not start: ${(error as Error).message}`));
+  }
+
+  /** The power fails. */
+  crash(): void {
+    if (this.state === 'off') return;
+    this.#world.network.dark.add(this.name);
+    this.disk.crash();
+  }
+
+  /** kill -9. */
+  kill(): void {
+    if (this.state !== 'off') this.disk.kill();
+  }
+
+  #exit(disk: SimDisk, why: string): void {
+    if (disk.isDead) return;
+    this.#world.history.note(this.name, why);
+    disk.kill();
+  }
+
+  #gone(clock: SimClock): void {
+    clock.stop();
+    this.state = 'off';
+    this.bookie = undefined;
+    const { session } = this;
+    // What was sent still arrives; then the session is silent until it expires.
+    this.#world.queue.schedule(this.#world.random.between(0, 20), () => session?.inner.suspend(), `${clock.name} session cut`);
+    this.#world.network.unlisten(this.address, { isSilent: this.#world.network.dark.has(this.name) });
+    this.#world.bookieGone(this);
+  }
+
+  async #run(run: string, clock: SimClock, disk: SimDisk): Promise<void> {
+    const { queue, mutation, sessionTimeoutMs } = this.#world;
+    const session = this.#world.openSession(clock);
+    this.session = session;
+    const bookie = await openBookie({
+      config: { ...config, bookieId: this.name },
+      limits,
+      clock,
+      disk: mutation?.disk?.(disk) ?? disk,
+      random: queue.random.fork(run),
+      logger: this.#world.logger(run),
+      dataDirectory: '/data',
+      metadata: {
+        instanceId: () => readInstanceId(session),
+        cookies: createCookieRecords(session),
+        register: (registered) =>
+          registerBookie(session, registered, { clock, sessionTimeoutMs, onFailure: (error) => this.#exit(disk, error.message) }),
+      },
+      onFatal: (error) => this.#exit(disk, (error as Error).message),
+    });
+    this.bookie = bookie;
+    const inner = mutation?.bookie?.(bookie.service) ?? bookie.service;
+    const service = new ObservedBookie(inner, this.name, this.#world);
+    this.#world.network.listen(this.address, { machine: this.name, clock, identity: bookie.identity, service });
+    await bookie.register({ address: this.address, httpAddress: '' });
+    this.state = 'up';
+    this.#world.bookieUp(this);
+  }
+}
+
+/** What a bookie answers to the outside, for the checkers. */
+class ObservedBookie implements BookieService {
+  readonly bookieId;
+  readonly #inner: BookieService;
+  readonly #name: string;
+  readonly #world: World;
+
+  constructor(inner: BookieService, name: string, world: World) {
+    this.bookieId = inner.bookieId;
+    this.#inner = inner;
+    this.#name = name;
+    this.#world = world;
+  }
+
+  append(batch: AppendBatch, done: (code: BookieCode) => void): void {
+    const { ledgerId, isRecovery } = batch;
+    const entryIds = Array.from({ length: batch.count }, (_, i) => batch.entryIdAt(i) as number);
+    const wasFenced = this.#world.fences(this.#name).has(ledgerId);
+    this.#inner.append(batch, (code) => {
+      this.#world.history.tell({ kind: 'bookie append', bookie: this.#name, ledgerId, entryIds, code, isRecovery, wasFenced });
+      done(code);
+    });
+  }
+
+  async read(request: ReadRequest): Promise<ReadReply> {
+    const { ledgerId, entryIds } = request;
+    const first = entryIds[0] as number;
+    const heldBefore = this.#world.claims.holds(this.#name, ledgerId, first) ? first : undefined;
+    const reply = await this.#inner.read(request);
+    if (request.fenceWithKey !== undefined) this.#fenced(ledgerId, reply.code);
+    this.#answered(ledgerId, reply.code, heldBefore);
+    return reply;
+  }
+
+  async fence(request: FenceRequest): Promise<LacReply> {
+    const heldBefore = this.#world.claims.claimed(this.#name, request.ledgerId)[0];
+    const reply = await this.#inner.fence(request);
+    this.#fenced(request.ledgerId, reply.code);
+    this.#answered(request.ledgerId, reply.code, heldBefore);
+    return reply;
+  }
+
+  async readLac(ledgerId: LedgerId): Promise<LacReply> {
+    const heldBefore = this.#world.claims.claimed(this.#name, ledgerId)[0];
+    const reply = await this.#inner.readLac(ledgerId);
+    this.#answered(ledgerId, reply.code, heldBefore);
+    return reply;
+  }
+
+  listEntries(ledgerId: LedgerId) {
+    return this.#inner.listEntries(ledgerId);
+  }
+
+  info() {
+    return this.#inner.info();
+  }
+
+  #answered(ledgerId: number, code: BookieCode, heldBefore: number | undefined): void {
+    if (code === 'NO_ENTRY' || code === 'NO_LEDGER') this.#world.history.tell({ kind: 'bookie negative', bookie: this.#name, ledgerId, heldBefore });
+  }
+
+  #fenced(ledgerId: number, code: BookieCode): void {
+    if (code !== 'OK' && code !== 'NO_ENTRY' && code !== 'NO_LEDGER') return;
+    this.#world.fences(this.#name).add(ledgerId);
+    this.#world.history.tell({ kind: 'bookie fenced', bookie: this.#name, ledgerId });
+  }
+}

@@ -1,0 +1,136 @@
+import { BookiePool, createLedgerClient, type LedgerClient } from '@daybook/ledger';
+import { type BookieRegistry, createBookieRegistry, createLedgerRecords, type MetadataStore } from '@daybook/metadata';
+import { SimClock, type SimRandom } from '@daybook/runtime/sim';
+import { type ManagedLedgers, createManagedLedgers } from '@daybook/broker';
+import type { NodeSession } from './node-session.js';
+import type { World } from './world.js';
+
+/** One life of a process that uses ledgers: its own clock, session, connections. */
+export interface ClientRun {
+  /** `c1.2`: the second life on machine c1. */
+  readonly name: string;
+  readonly clock: SimClock;
+  readonly random: SimRandom;
+  readonly session: NodeSession;
+  readonly store: MetadataStore;
+  readonly registry: BookieRegistry;
+  readonly client: LedgerClient;
+  readonly logs: ManagedLedgers;
+  readonly isAlive: boolean;
+}
+
+export type Script = (run: ClientRun) => Promise<void>;
+
+/** A machine whose process runs a script of ledger work, again after each crash. */
+export class ClientNode {
+  readonly name: string;
+  readonly #world: World;
+  readonly #script: Script;
+  clock: SimClock;
+  session: NodeSession | undefined;
+  state: 'off' | 'on' | 'done' = 'off';
+  #runs = 0;
+
+  constructor(world: World, name: string, script: Script) {
+    this.#world = world;
+    this.name = name;
+    this.#script = script;
+    this.clock = new SimClock(world.queue, { name });
+  }
+
+  start(): void {
+    if (this.state === 'on') return;
+    this.state = 'on';
+    const name = `${this.name}.${++this.#runs}`;
+    this.clock = new SimClock(this.#world.queue, { name });
+    this.session = this.#world.openSession(this.clock);
+    const { clock, session } = this;
+    this.#run(name, clock, session).then(
+      () => {
+        this.state = 'done';
+        this.#world.history.note(name, 'done');
+      },
+      (error: unknown) => this.#world.history.violate('crash', `${name}: ${(error as Error).stack}`),
+    );
+  }
+
+  kill(): void {
+    if (this.state !== 'on') return;
+    this.state = 'off';
+    this.clock.stop();
+    const { session } = this;
+    this.#world.queue.schedule(this.#world.random.between(0, 20), () => session?.inner.suspend(), `${this.name} session cut`);
+  }
+
+  pause(): void {
+    this.clock.pause();
+    const { session, clock } = this;
+    this.#world.queue.schedule(
+      this.#world.sessionTimeoutMs / 2,
+      () => {
+        if (clock.state === 'paused') session?.inner.suspend();
+      },
+      `${this.name} session silent`,
+    );
+  }
+
+  resume(): void {
+    if (this.clock.state !== 'paused') return;
+    this.clock.resume();
+    this.session?.inner.resume();
+  }
+
+  async #run(name: string, clock: SimClock, session: NodeSession): Promise<void> {
+    const world = this.#world;
+    const { mutation } = world;
+    const random = world.queue.random.fork(name);
+    const store = mutation?.store?.(session) ?? session;
+    const logger = world.logger(name);
+    const registry = await untilThere(clock, () => createBookieRegistry(store, { clock }));
+    const connect = world.network.connectFrom(this.name, clock);
+    const pool = new BookiePool({
+      clock,
+      registry,
+      logger,
+      connect: (bookie) => {
+        const connection = connect(bookie);
+        const service = mutation?.connection?.(connection.service);
+        return service === undefined ? connection : { service, close: () => connection.close() };
+      },
+    });
+    const stored = createLedgerRecords(store);
+    const records = mutation?.records?.(stored) ?? stored;
+    const client = createLedgerClient({ clock, random, records, registry, bookies: pool, logger, options: world.clientOptions });
+    const made = createManagedLedgers({ clock, random, store, ledgers: client, registry, logger, settings: world.logSettings });
+    const logs = mutation?.logs?.(made) ?? made;
+    const isAlive = () => clock.state !== 'stopped';
+    await this.#script({
+      name,
+      clock,
+      random,
+      session,
+      store,
+      registry,
+      client,
+      logs,
+      get isAlive() {
+        return isAlive();
+      },
+    });
+    await logs.close();
+    await client.close();
+    pool.close();
+    registry.close();
+    await session.close();
+  }
+}
+
+async function untilThere<T>(clock: SimClock, make: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await make();
+    } catch {
+      await clock.sleep(200);
+    }
+  }
+}

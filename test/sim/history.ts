@@ -1,0 +1,61 @@
+import type { BookieCode } from '@daybook/proto';
+import type { EventQueue } from '@daybook/runtime/sim';
+
+/** What can be seen from outside: what clients were told, what bookies answered, what the metadata says. */
+export type Observation =
+  | { kind: 'ledger created'; node: string; ledgerId: number; ackQuorumSize: number }
+  | { kind: 'pushed'; node: string; ledgerId: number; entryId: number; payload: Buffer }
+  | { kind: 'confirmed'; node: string; ledgerId: number; upTo: number }
+  | { kind: 'writer failed'; node: string; ledgerId: number; upTo: number }
+  | { kind: 'writer closed'; node: string; ledgerId: number; lastEntryId: number; length: number }
+  | { kind: 'opened'; node: string; ledgerId: number; lastConfirmed: number; isClosed: boolean; length: number }
+  | { kind: 'read'; node: string; ledgerId: number; entryId: number; payload: Buffer }
+  | { kind: 'absent'; node: string; ledgerId: number; lastConfirmed: number; text: string }
+  | { kind: 'bookie append'; bookie: string; ledgerId: number; entryIds: readonly number[]; code: BookieCode; isRecovery: boolean; wasFenced: boolean }
+  | { kind: 'bookie fenced'; bookie: string; ledgerId: number }
+  /** `heldBefore`: an entry it had acknowledged before it was asked. */
+  | { kind: 'bookie negative'; bookie: string; ledgerId: number; heldBefore: number | undefined }
+  /** What it lists, and what it had acknowledged before it was asked. */
+  | { kind: 'bookie holds'; bookie: string; ledgerId: number; code: BookieCode; runs: readonly { first: number; last: number }[]; claimed: readonly number[] }
+  | { kind: 'record'; path: string; value: Buffer | undefined };
+
+/** Judges observations as they come; tells {@link History.violate} of broken promises. Checkers share no code with the core. */
+export interface Checker {
+  observe(observation: Observation): void;
+}
+
+export interface Violation {
+  /** `I6`, `liveness`, `crash`, ... */
+  readonly invariant: string;
+  readonly text: string;
+}
+
+export class History {
+  violation: Violation | undefined;
+  readonly #queue: EventQueue;
+  readonly #checkers: Checker[] = [];
+
+  constructor(queue: EventQueue) {
+    this.#queue = queue;
+  }
+
+  add<T extends Checker>(checker: T): T {
+    this.#checkers.push(checker);
+    return checker;
+  }
+
+  tell(observation: Observation): void {
+    for (const checker of this.#checkers) checker.observe(observation);
+  }
+
+  /** The first one counts. */
+  violate(invariant: string, text: string): void {
+    if (this.violation !== undefined) return;
+    this.violation = { invariant, text };
+    this.#queue.trace.record(this.#queue.nowMs, 'VIOLATED', invariant, text);
+  }
+
+  note(node: string, text: string): void {
+    this.#queue.trace.record(this.#queue.nowMs, node, text);
+  }
+}

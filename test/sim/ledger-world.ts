@@ -1,0 +1,110 @@
+import type { LedgerId } from '@daybook/proto';
+import { below } from '@daybook/runtime';
+import type { SimRandom } from '@daybook/runtime/sim';
+import { checkCopies } from './checkers/copies.js';
+import type { ClientRun } from './client-node.js';
+import { drawFaults, Nemesis } from './nemesis.js';
+import { Directory, expected, type LedgerWorkload, ledgerScript, lookAt, type Quorum } from './workload.js';
+import { World, type WorldOptions } from './world.js';
+
+const quorums: readonly (readonly [ensembleSize: number, writeQuorumSize: number, ackQuorumSize: number])[] = [
+  [3, 3, 2],
+  [3, 2, 2],
+  [5, 3, 2],
+  [4, 3, 2],
+  [2, 2, 2],
+  [2, 2, 1],
+  [3, 3, 3],
+  [1, 1, 1],
+];
+
+const safetyMs = { from: 4_000, to: 25_000 };
+/** Longer than all time-outs of a client one after another. */
+const livenessMs = 90_000;
+
+/** Bookies, and clients that write, read and recover each other's ledgers. */
+export async function runLedgerWorld(options: WorldOptions): Promise<World> {
+  const world = new World(options);
+  const { random } = world;
+  const bookiesCount = 3 + below(random, 3);
+  for (let i = 1; i <= bookiesCount; i++) world.addBookie(`b${i}`);
+  const directory = new Directory();
+  const workload = drawWorkload(random, bookiesCount);
+  const clientsCount = 1 + below(random, 3);
+  for (let i = 1; i <= clientsCount; i++) world.addClient(`c${i}`, ledgerScript(world, directory, workload));
+  await world.boot();
+  const nemesis = new Nemesis(world, drawFaults(random.fork('faults')));
+  for (const client of world.clients) client.start();
+  nemesis.start();
+  await world.runUntil(() => false, random.between(safetyMs.from, safetyMs.to));
+  nemesis.heal();
+  world.phase = 'liveness';
+  await settle(world);
+  await verify(world, directory);
+  return world;
+}
+
+function drawWorkload(random: SimRandom, bookiesCount: number): LedgerWorkload {
+  const possible: Quorum[] = quorums
+    .filter(([ensembleSize]) => ensembleSize <= bookiesCount)
+    .map(([ensembleSize, writeQuorumSize, ackQuorumSize]) => ({ ensembleSize, writeQuorumSize, ackQuorumSize }));
+  // Few kinds in one seed, so that they meet.
+  const chosen = Array.from({ length: 1 + below(random, 3) }, () => possible[below(random, possible.length)] as Quorum);
+  return {
+    quorums: chosen,
+    thinkMsMax: [60, 200, 600][below(random, 3)] as number,
+    burstMax: [2, 6, 15][below(random, 3)] as number,
+    payloadBytesMax: [60, 600, 3000][below(random, 3)] as number,
+    ledgersMax: 3 + below(random, 8),
+  };
+}
+
+/** I17, I18: bookies are back, everybody finishes. */
+async function settle(world: World): Promise<void> {
+  if (world.isOver) return;
+  const isUp = await world.runUntil(() => world.bookies.every((bookie) => bookie.state === 'up'), livenessMs);
+  if (!isUp && !world.isOver) {
+    const down = world.bookies.filter((bookie) => bookie.state !== 'up').map((bookie) => `${bookie.name} ${bookie.state}`);
+    world.history.violate('liveness', `not up ${livenessMs} ms after everything was mended: ${down.join(', ')}`);
+  }
+  const isDone = await world.runUntil(() => world.clients.every((client) => client.state === 'done'), livenessMs);
+  if (!isDone && !world.isOver) {
+    const left = world.clients.filter((client) => client.state !== 'done').map((client) => client.name);
+    world.history.violate('I18', `work not finished ${livenessMs} ms after everything was mended: ${left.join(', ')}`);
+  }
+}
+
+/** Every ledger can be recovered and read, and has its copies. */
+async function verify(world: World, directory: Directory): Promise<void> {
+  if (world.isOver) return;
+  const left = new Set(directory.ledgerIds);
+  const script = async (run: ClientRun): Promise<void> => {
+    while (left.size > 0) {
+      for (const ledgerId of left) {
+        if ((await lookAt(world, run, ledgerId, true)) || (await isGone(run, ledgerId))) left.delete(ledgerId);
+      }
+      await run.clock.sleep(500);
+    }
+  };
+  const verifier = world.addClient('verifier', script);
+  verifier.start();
+  const isDone = await world.runUntil(() => verifier.state === 'done', livenessMs);
+  if (!isDone && !world.isOver) world.history.violate('I17', `ledgers that cannot be recovered and read: ${[...left].join(', ')}`);
+  if (world.isOver) return;
+  let isChecked = false;
+  void checkCopies(world).then(() => {
+    isChecked = true;
+  });
+  const isOk = await world.runUntil(() => isChecked, livenessMs);
+  if (!isOk && !world.isOver) world.history.violate('liveness', 'bookies do not answer');
+}
+
+async function isGone(run: ClientRun, ledgerId: number): Promise<boolean> {
+  try {
+    await run.client.metadata(ledgerId as LedgerId);
+    return false;
+  } catch (error) {
+    expected(error);
+    return error.code === 'LEDGER_NOT_FOUND';
+  }
+}

@@ -1,0 +1,65 @@
+import { SimulationFailure } from '@daybook/runtime/sim';
+import type { Violation } from './history.js';
+import { runLedgerWorld } from './ledger-world.js';
+import type { Mutation } from './mutation.js';
+import { World, type WorldOptions } from './world.js';
+
+/** A world is a file with one such function. */
+export const worlds: Readonly<Record<string, (options: WorldOptions) => Promise<World>>> = {
+  ledger: runLedgerWorld,
+};
+
+export interface SeedResult {
+  readonly seed: number;
+  readonly violation: Violation | undefined;
+  readonly hash: string;
+  readonly eventsCount: number;
+  readonly virtualMs: number;
+  readonly traceLines: readonly string[];
+}
+
+export interface SeedOptions {
+  world: string;
+  seed: number;
+  mutation?: Mutation;
+  print?: (line: string) => void;
+}
+
+let current: World | undefined;
+
+/** A rejection that nobody handles is a bug of the core, in the world that runs now. */
+export function watchRejections(): void {
+  process.on('unhandledRejection', (error) => {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    if (current === undefined) throw error;
+    current.history.violate('crash', `an unhandled rejection: ${text}`);
+  });
+}
+
+export async function runSeed({ world: name, seed, mutation, print }: SeedOptions): Promise<SeedResult> {
+  const run = worlds[name];
+  if (run === undefined) throw new Error(`there is no world ${name}: use one of ${Object.keys(worlds).join(', ')}`);
+  let thrown: Violation | undefined;
+  const options: WorldOptions = { seed, onMade: (world) => (current = world) };
+  try {
+    await run({ ...options, ...(mutation && { mutation }), ...(print && { print }) });
+  } catch (error) {
+    thrown = { invariant: 'crash', text: textOf(error) };
+  }
+  const world = current as World;
+  const { queue, history } = world;
+  return {
+    seed,
+    violation: history.violation ?? thrown,
+    hash: queue.trace.hash,
+    eventsCount: queue.eventsCount,
+    virtualMs: queue.nowMs,
+    traceLines: queue.trace.lastLines(),
+  };
+}
+
+function textOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const text = error instanceof SimulationFailure ? (error.message.split('\n')[0] as string) : (error.stack ?? error.message);
+  return error.cause === undefined ? text : `${text}\n  because of ${textOf(error.cause)}`;
+}

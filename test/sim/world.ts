@@ -1,0 +1,185 @@
+import { defaultLedgerClientOptions, type LedgerClientOptions } from '@daybook/ledger';
+import type { ManagedLedgersSettings } from '@daybook/broker';
+import { initialiseCluster, type MemoryFaults, MemoryTree } from '@daybook/metadata';
+import type { Logger } from '@daybook/runtime';
+import { EventQueue, SimClock, type SimRandom } from '@daybook/runtime/sim';
+import { BookieNode } from './bookie-node.js';
+import { ClientNode, type Script } from './client-node.js';
+import { Bookies } from './checkers/bookies.js';
+import { Ledgers } from './checkers/ledgers.js';
+import { Reads } from './checkers/reads.js';
+import { History } from './history.js';
+import type { Mutation } from './mutation.js';
+import { Network } from './network.js';
+import { NodeSession } from './node-session.js';
+
+export interface WorldOptions {
+  seed: number;
+  mutation?: Mutation;
+  /** Gets each log line, for people. */
+  print?: (line: string) => void;
+  onMade?: (world: World) => void;
+}
+
+/** A tree of metadata that is looked at from outside. */
+class ObservedTree extends MemoryTree {
+  onChange: ((path: string, value: Buffer | undefined) => void) | undefined;
+
+  override publish(changes: Parameters<MemoryTree['publish']>[0]): void {
+    for (const change of changes) {
+      if (change.kind === 'put') this.onChange?.(change.path, Buffer.from(change.node.value));
+      else if (change.kind === 'delete') this.onChange?.(change.path, undefined);
+    }
+    super.publish(changes);
+  }
+}
+
+/** Machines, network, metadata and what was seen of them: the parts that every world is made of. */
+export class World {
+  readonly queue: EventQueue;
+  readonly random: SimRandom;
+  readonly history: History;
+  readonly network: Network;
+  readonly tree = new ObservedTree();
+  readonly mutation: Mutation | undefined;
+  readonly bookies: BookieNode[] = [];
+  readonly clients: ClientNode[] = [];
+  readonly sessionTimeoutMs = 4_000;
+  readonly clientOptions: Partial<LedgerClientOptions> = {
+    ...defaultLedgerClientOptions,
+    addEntryTimeoutMs: 1_000,
+    appendQuorumTimeoutMs: 5_000,
+    windowBytes: 48 * 1024,
+    lagBytesMax: 24 * 1024,
+    speculativeReadDelayMs: 300,
+    readBatchBytes: 8 * 1024,
+  };
+  readonly logSettings: Partial<ManagedLedgersSettings> = {
+    cursorEntriesPerLedgerMax: 20,
+    cursorBytesPerLedgerMax: 8 * 1024,
+    cursorWriteWaitMaxMs: 2_000,
+    appendBytesMax: 128 * 1024,
+    appendWaitMaxMs: 10_000,
+    tailCacheBytesMax: 16 * 1024,
+    tailCacheAgeMaxMs: 500,
+    openReadersMax: 4,
+    readersIdleMaxMs: 2_000,
+    retryDelayMaxMs: 1_000,
+    rollRetryDelayMs: 1_000,
+    drainWaitMaxMs: 2_000,
+    fullSizeDelayMs: 500,
+    trimDelayMs: 2_000,
+  };
+  readonly ledgers: Ledgers;
+  readonly claims: Bookies;
+  metadataFaults: Partial<MemoryFaults> = { delayMsMax: 2 };
+  /** In `safety` things go wrong; in `liveness` everything has to come to an end. */
+  phase: 'safety' | 'liveness' = 'safety';
+  readonly #print: ((line: string) => void) | undefined;
+  readonly #sessions = new Set<NodeSession>();
+  readonly #fences = new Map<string, Set<number>>();
+  onBookieGone: ((bookie: BookieNode) => void) | undefined;
+
+  constructor({ seed, mutation, print, onMade }: WorldOptions) {
+    this.queue = new EventQueue({ seed, traceLinesMax: 60 });
+    this.random = this.queue.random.fork('world');
+    this.history = new History(this.queue);
+    this.network = new Network(this.queue, { appendMs: 1_500, requestMs: 1_200 });
+    this.mutation = mutation;
+    this.#print = print;
+    this.ledgers = this.history.add(new Ledgers(this.history));
+    this.claims = this.history.add(new Bookies(this.history, this.ledgers));
+    this.history.add(new Reads(this.history, this.ledgers));
+    onMade?.(this);
+    this.tree.onChange = (path, value) => this.history.tell({ kind: 'record', path, value });
+  }
+
+  get isOver(): boolean {
+    return this.history.violation !== undefined;
+  }
+
+  openSession(clock: SimClock): NodeSession {
+    const random = this.queue.random.fork(`${clock.name} metadata`);
+    const session = new NodeSession({ tree: this.tree, clock, random, faults: this.metadataFaults, sessionTimeoutMs: this.sessionTimeoutMs });
+    this.#sessions.add(session);
+    return session;
+  }
+
+  setMetadataFaults(faults: Partial<MemoryFaults>): void {
+    this.metadataFaults = faults;
+    for (const session of this.#sessions) session.inner.setFaults(faults);
+  }
+
+  addBookie(name: string): BookieNode {
+    const bookie = new BookieNode(this, name);
+    this.bookies.push(bookie);
+    return bookie;
+  }
+
+  addClient(name: string, script: Script): ClientNode {
+    const client = new ClientNode(this, name, script);
+    this.clients.push(client);
+    return client;
+  }
+
+  /** Ledgers that a bookie says it has fenced: forgotten never. */
+  fences(bookie: string): Set<number> {
+    let fences = this.#fences.get(bookie);
+    if (fences === undefined) this.#fences.set(bookie, (fences = new Set()));
+    return fences;
+  }
+
+  bookieGone(bookie: BookieNode): void {
+    this.onBookieGone?.(bookie);
+  }
+
+  /** After each start: does it still have what it acknowledged? */
+  bookieUp(node: BookieNode): void {
+    this.history.note(node.name, 'is up');
+    void this.inspect(node);
+  }
+
+  async inspect(node: BookieNode): Promise<void> {
+    const { bookie } = node;
+    if (bookie === undefined) return;
+    for (const ledgerId of this.claims.ledgersOf(node.name)) {
+      const claimed = this.claims.claimed(node.name, ledgerId);
+      const { code, runs } = await bookie.service.listEntries(ledgerId as Parameters<typeof bookie.service.listEntries>[0]);
+      this.history.tell({ kind: 'bookie holds', bookie: node.name, ledgerId, code, runs, claimed });
+    }
+  }
+
+  /** Runs until `done`, at most this long; false when time was over. Stops at the first violation. */
+  async runUntil(done: () => boolean, withinMs: number): Promise<boolean> {
+    await this.queue.run({ until: () => done() || this.isOver, untilMs: this.queue.nowMs + withinMs, eventsMax: 400_000 });
+    return done();
+  }
+
+  async boot(): Promise<void> {
+    const session = this.openSession(new SimClock(this.queue, { name: 'admin' }));
+    await this.queue.complete(initialiseCluster(session, this.queue.random.fork('cluster')));
+    for (const bookie of this.bookies) bookie.start();
+    const isUp = await this.runUntil(() => this.bookies.every((bookie) => bookie.state === 'up'), 30_000);
+    if (!isUp) this.history.violate('liveness', 'the bookies did not start');
+  }
+
+  logger(node: string): Logger {
+    const write = (level: string) => (fields: object, text: string) => {
+      this.history.note(node, text);
+      this.#print?.(`${this.queue.nowMs.toFixed(2)} ${node} ${level} ${text} ${describe(fields)}`);
+    };
+    const logger: Logger = {
+      isDebug: false,
+      debug: () => undefined,
+      info: write('info'),
+      warn: write('warn'),
+      error: write('error'),
+      child: () => logger,
+    };
+    return logger;
+  }
+}
+
+function describe(fields: object): string {
+  return JSON.stringify(fields, (_key, value) => (value instanceof Error ? value.message : value));
+}
