@@ -2,7 +2,6 @@ import { metadataErrors } from '@daybook/metadata';
 import { AppendBatchBuilder, type BookieCode, type BookieId, createDigest, type EntryId, type LedgerId, masterKey } from '@daybook/proto';
 import t from 'tap';
 import type { LedgerWriter } from './ledger-api.js';
-import { judgeEntry, type ReplicaAnswer } from './recovery-state.js';
 import { ledgerOptions, numbered, password, pushAll, readTexts, SimWorld, Told } from './testing/sim-world.js';
 
 const e3 = ledgerOptions(3, 3, 2);
@@ -335,20 +334,5 @@ t.test('recovery: E > Qw, long tail with Qa copies each, one bookie away → all
     const reader = await world.run(world.cluster.connect().client.openWithRecovery(writer.ledgerId, { password }));
     t.match(reader.metadata, { lastEntryId: 39, length: lengthUpTo(39) });
     t.same(await world.run(readTexts(reader)), numbered(40));
-  }
-});
-
-t.test('recovery state: verdict about an entry (E3 Qw3 Qa2)', async (t) => {
-  const cases: [ReplicaAnswer[], string][] = [
-    [['PENDING', 'PENDING', 'PENDING'], 'undecided'],
-    [['NO_ENTRY', 'PENDING', 'OK'], 'found'],
-    [['NO_ENTRY', 'PENDING', 'PENDING'], 'undecided'],
-    [['NO_ENTRY', 'NO_LEDGER', 'PENDING'], 'absent'],
-    [['NO_ENTRY', 'UNAVAILABLE', 'IO_ERROR'], 'unknown'],
-    [['NO_ENTRY', 'UNAVAILABLE', 'PENDING'], 'undecided'],
-    [['DAMAGED', 'UNKNOWN_LEDGER_STATE', 'NO_ENTRY'], 'unknown'],
-  ];
-  for (const [answers, verdict] of cases) {
-    t.equal(judgeEntry({ ensembleSize: 3, writeQuorumSize: 3, ackQuorumSize: 2 }, answers), verdict, answers.join(' '));
   }
 });

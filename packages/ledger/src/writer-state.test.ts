@@ -2,8 +2,9 @@ import type { BookieCode, BookieId } from '@daybook/proto';
 import fc from 'fast-check';
 import t from 'tap';
 import type { PendingBatch } from './batch-queue.js';
-import { storesAnyOf, storesEntry } from './distribution.js';
-import { canReachAckQuorum, type QuorumSizes } from './quorum.js';
+import { storesEntry } from './distribution.js';
+import type { QuorumSizes } from './quorum.js';
+import { allQuorumSizes } from './testing/quorum-sizes.js';
 import { failedIndexes, type MemberIdentity, newWriterState, step, type WriterEffect, type WriterEvent, type WriterState } from './writer-state.js';
 
 const limits = { appendTimeoutMs: 5_000, quorumTimeoutMs: 30_000, lagBytesMax: 1_000, lagMsMax: 1_000 };
@@ -381,16 +382,12 @@ const actions = fc.array(
   ),
   { maxLength: 120 },
 );
-const sizes = fc
-  .tuple(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 5 }))
-  .map((three) => three.sort((a, b) => b - a))
-  .map(([ensembleSize, writeQuorumSize, ackQuorumSize]) => ({ ensembleSize, writeQuorumSize, ackQuorumSize }) as QuorumSizes);
 
 t.test(
   'writer state: any acks, failures, losses and changes → in order, never with fewer than Qa copies in the stored ensemble, and it finishes',
   async () => {
     fc.assert(
-      fc.property(sizes, actions, (quorum, list) => {
+      fc.property(fc.constantFrom(...allQuorumSizes), actions, (quorum, list) => {
         const model = new Model(quorum);
         const { driver } = model;
         for (const action of list) run(model, action);
@@ -413,27 +410,3 @@ t.test(
     );
   },
 );
-
-t.test('quorum arithmetic: canReachAckQuorum agrees with counting per entry', async () => {
-  fc.assert(
-    fc.property(sizes, fc.nat(31), (quorum, bits) => {
-      const live = Array.from({ length: quorum.ensembleSize }, (_, index) => ((bits >> index) & 1) === 1);
-      let expected = true;
-      for (let entry = 0; entry < quorum.ensembleSize; entry++) {
-        const reachable = live.filter((isLive, index) => isLive && storesEntry(quorum, index, entry)).length;
-        if (reachable < quorum.ackQuorumSize) expected = false;
-      }
-      return canReachAckQuorum(quorum, live) === expected;
-    }),
-  );
-});
-
-t.test('distribution: storesAnyOf agrees with storesEntry', async () => {
-  fc.assert(
-    fc.property(sizes, fc.nat(20), fc.nat(12), fc.nat(4), (quorum, first, more, at) => {
-      const index = at % quorum.ensembleSize;
-      const any = Array.from({ length: more + 1 }, (_, i) => storesEntry(quorum, index, first + i)).some(Boolean);
-      return storesAnyOf(quorum, index, first, first + more) === any;
-    }),
-  );
-});
