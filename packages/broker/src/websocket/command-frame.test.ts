@@ -1,7 +1,7 @@
 import { type EntryId, type LedgerId, messageIdText } from '@daybook/proto';
 import fc from 'fast-check';
 import t from 'tap';
-import { readCommand, scanAcknowledgement } from './command-frame.js';
+import { readCommand, readReaderCommand, scanAcknowledgement } from './command-frame.js';
 
 const read = (frame: string) => readCommand(Buffer.from(frame));
 
@@ -54,6 +54,22 @@ t.test('consumer command: malformed ones → close 4003 with the reason in words
     ['{"type":"permit","permitMessages":[1]}', /permitMessages/],
   ];
   for (const [frame, reason] of frames) t.match(read(frame), { kind: 'malformed', code: 4003, reason }, frame);
+});
+
+t.test('reader command: objects that name a message acknowledge it, others have no effect, what is no object ends the session', async (t) => {
+  const table: [string, object][] = [
+    ['{"messageId":"CDsQAA=="}', { kind: 'acknowledge', position: { ledgerId: 59, entryId: 0 } }],
+    ['{"type":"negativeAcknowledge","messageId":"CDsQATAA"}', { kind: 'acknowledge', position: { ledgerId: 59, entryId: 1 } }],
+    ['{"type":"isEndOfTopic"}', { kind: 'is-end-of-topic' }],
+    ['{}', { kind: 'nothing' }],
+    ['{"messageId":"***"}', { kind: 'nothing' }],
+    ['{"type":"permit"}', { kind: 'nothing' }],
+    ['{"type":"unsubscribe"}', { kind: 'nothing' }],
+    ['{bad', { kind: 'malformed', code: 4003 }],
+    ['7', { kind: 'malformed', code: 4003 }],
+    ['null', { kind: 'malformed', code: 4003 }],
+  ];
+  for (const [frame, command] of table) t.match(readReaderCommand(Buffer.from(frame)), command, frame);
 });
 
 t.test('consumer command: any stored id → the byte scan and the parser read the same place', async (t) => {

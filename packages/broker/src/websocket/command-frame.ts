@@ -29,14 +29,33 @@ export function scanAcknowledgement(frame: Buffer): Position | undefined {
 const permitsMax = 0x7fff_ffff;
 
 export function readCommand(frame: Buffer): Command {
-  let members: LiteralJson;
+  const members = membersOf(frame);
+  return members instanceof Map ? consumerCommand(members) : members;
+}
+
+/**
+ * As {@link readCommand}, for readers: they have no permits and no subscription to leave, and Pulsar takes any object as "go on". Here one that names a
+ * message acknowledges it, whatever its type; any other object is taken without effect.
+ */
+export function readReaderCommand(frame: Buffer): Command {
+  const members = membersOf(frame);
+  if (!(members instanceof Map)) return members;
+  if (members.get('type') === 'isEndOfTopic') return { kind: 'is-end-of-topic' };
+  const command = withPosition('acknowledge', members.get('messageId'));
+  return command.kind === 'malformed' ? { kind: 'nothing' } : command;
+}
+
+function membersOf(frame: Buffer): Map<string, LiteralJson> | Command {
   try {
-    members = parseLiteralJson(frame.toString('utf8'));
+    const members = parseLiteralJson(frame.toString('utf8'));
+    return members instanceof Map ? members : malformed('Failed to de-serialize from JSON: a command is a JSON object');
   } catch (error) {
     if (error instanceof JsonSyntaxError) return malformed(`Failed to de-serialize from JSON: ${error.message}`);
     throw error;
   }
-  if (!(members instanceof Map)) return malformed('Failed to de-serialize from JSON: a command is a JSON object');
+}
+
+function consumerCommand(members: Map<string, LiteralJson>): Command {
   const type = members.get('type') ?? null;
   if (type instanceof Map || Array.isArray(type)) return malformed('Failed to de-serialize from JSON: "type" is a text');
   switch (type) {

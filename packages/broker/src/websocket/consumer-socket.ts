@@ -4,7 +4,7 @@ import type { BrokerApi } from '../broker-api.js';
 import type { ConsumerSession, Delivery, EndReason, InitialPosition, SubscribeOptions, Topic, TopicConsumer } from '../topic/topic-api.js';
 import { endOfTopicAnswer } from './answer-frames.js';
 import { type CloseCode, closeCodes } from './close-codes.js';
-import { type Command, readCommand, scanAcknowledgement } from './command-frame.js';
+import { type Command, scanAcknowledgement } from './command-frame.js';
 import { deliveryText } from './delivery-frame.js';
 import { decodeEntry } from './entry-codec.js';
 import type { WebSocketLimits } from './limits.js';
@@ -16,6 +16,8 @@ export interface ConsumerSocketOptions {
   broker: BrokerApi;
   topic: TopicName;
   subscribe: Omit<SubscribeOptions, 'remoteAddress'>;
+  /** Reads what is not a plain acknowledgement. */
+  readCommand(frame: Buffer): Command;
   clock: Clock;
   limits: WebSocketLimits;
   logger: Logger;
@@ -139,7 +141,7 @@ export class ConsumerSocket implements ConsumerSession, SessionHandler {
   #command(data: Buffer, consumer: TopicConsumer): void {
     const acknowledged: Position | undefined = scanAcknowledgement(data);
     if (acknowledged !== undefined) consumer.acknowledge(acknowledged);
-    else this.#obey(readCommand(data), consumer);
+    else this.#obey(this.#options.readCommand(data), consumer);
   }
 
   #obey(command: Command, consumer: TopicConsumer): void {

@@ -1,4 +1,5 @@
 import type { Random } from '@daybook/runtime';
+import { readReaderCommand } from './command-frame.js';
 import { ConsumerSocket, type ConsumerSocketOptions } from './consumer-socket.js';
 import type { ReaderParameters } from './query-parameters.js';
 
@@ -6,10 +7,15 @@ import type { ReaderParameters } from './query-parameters.js';
  * A reader is an Exclusive subscription of its own that lives in memory: it holds nothing back from trimming and ends with its socket. Only
  * acknowledgements of what was delivered to it free a slot.
  */
-export function readerSocket(options: Omit<ConsumerSocketOptions, 'subscribe'>, parameters: ReaderParameters, random: Random): ConsumerSocket {
+export function readerSocket(
+  options: Omit<ConsumerSocketOptions, 'subscribe' | 'readCommand'>,
+  parameters: ReaderParameters,
+  random: Random,
+): ConsumerSocket {
   const suffix = Buffer.from(random.bytes(5)).toString('hex');
   return new ConsumerSocket({
     ...options,
+    readCommand: readReaderCommand,
     subscribe: {
       subscription: `reader-${suffix}`,
       type: 'Exclusive',

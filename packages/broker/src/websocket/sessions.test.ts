@@ -137,7 +137,8 @@ t.test('reader: from earliest, latest and an id → what comes after it', async 
   t.strictSame(texts(await latest.take(1)), ['m4']);
   t.match([...broker.topic(name('t')).subscriptions.keys()], [/^reader-[0-9a-f]{10}$/, /^reader-/, /^reader-/]);
   latest.send('{}');
-  t.match(await latest.end(), { code: 4003, reason: /messageId/ });
+  latest.send('{bad');
+  t.match(await latest.end(), { code: 4003, reason: /JSON/ });
 });
 
 t.test('unload under live sessions → they go on by themselves: publishes, permits and a reader continue where they were', async (t) => {

@@ -8,6 +8,7 @@ import { type Forwarder, forwardedHeader } from '../http/forward.js';
 import { isSystemTopic } from '../http/names.js';
 import type { Topic } from '../topic/topic-api.js';
 import { closeCodes } from './close-codes.js';
+import { readCommand } from './command-frame.js';
 import { ConsumerSocket } from './consumer-socket.js';
 import { KeepAlive } from './keep-alive.js';
 import type { WebSocketLimits } from './limits.js';
@@ -166,6 +167,7 @@ export class WebSocketFrontEnd {
       case 'consumer':
         return new ConsumerSocket({
           ...common,
+          readCommand,
           subscribe: { ...parameters.values, subscription: path.kind === 'consumer' ? path.subscription : '' },
         });
     }
