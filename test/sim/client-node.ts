@@ -57,6 +57,7 @@ export class ClientNode {
   kill(): void {
     if (this.state !== 'on') return;
     this.state = 'off';
+    this.#world.log.brokerGone(this.clock.name);
     this.clock.stop();
     const { session } = this;
     this.#world.queue.schedule(this.#world.random.between(0, 20), () => session?.inner.suspend(), `${this.name} session cut`);

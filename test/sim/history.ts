@@ -17,7 +17,22 @@ export type Observation =
   | { kind: 'bookie negative'; bookie: string; ledgerId: number; heldBefore: number | undefined }
   /** What it lists, and what it had acknowledged before it was asked. */
   | { kind: 'bookie holds'; bookie: string; ledgerId: number; code: BookieCode; runs: readonly { first: number; last: number }[]; claimed: readonly number[] }
-  | { kind: 'record'; path: string; value: Buffer | undefined };
+  | { kind: 'record'; path: string; value: Buffer | undefined }
+  | { kind: 'log opening'; broker: string; log: string }
+  | { kind: 'log opened'; broker: string; log: string; lastConfirmed: Place }
+  | { kind: 'log pushed'; broker: string; log: string; text: string }
+  | { kind: 'log appended'; broker: string; log: string; text: string; ledgerId: number; entryId: number }
+  | { kind: 'log read'; broker: string; log: string; text: string; position: Place }
+  | { kind: 'log complete'; broker: string; log: string; beforeFirst: Place; entries: readonly { position: Place; text: string }[] }
+  | { kind: 'cursor opened'; broker: string; log: string; mark: Place; isAcknowledged(ledgerId: number, entryId: number): boolean }
+  | { kind: 'cursor acked'; broker: string; log: string; position: Place }
+  /** `flushed`: what had been acknowledged when the flush began. */
+  | { kind: 'cursor flushed'; broker: string; log: string; flushed: readonly Place[] };
+
+export interface Place {
+  readonly ledgerId: number;
+  readonly entryId: number;
+}
 
 /** Judges observations as they come; tells {@link History.violate} of broken promises. Checkers share no code with the core. */
 export interface Checker {
@@ -32,6 +47,7 @@ export interface Violation {
 
 export class History {
   violation: Violation | undefined;
+  print: ((line: string) => void) | undefined;
   readonly #queue: EventQueue;
   readonly #checkers: Checker[] = [];
 
@@ -57,5 +73,6 @@ export class History {
 
   note(node: string, text: string): void {
     this.#queue.trace.record(this.#queue.nowMs, node, text);
+    this.print?.(`${this.#queue.nowMs.toFixed(2)} ${node} ${text}`);
   }
 }

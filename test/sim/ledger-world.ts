@@ -3,7 +3,8 @@ import { below } from '@daybook/runtime';
 import type { SimRandom } from '@daybook/runtime/sim';
 import { checkCopies } from './checkers/copies.js';
 import type { ClientRun } from './client-node.js';
-import { drawFaults, Nemesis } from './nemesis.js';
+import { lastReader, type LogWorkload, logScript } from './log-workload.js';
+import { drawFaults, isCalm, Nemesis } from './nemesis.js';
 import { Directory, expected, type LedgerWorkload, ledgerScript, lookAt, type Quorum } from './workload.js';
 import { World, type WorldOptions } from './world.js';
 
@@ -32,15 +33,19 @@ export async function runLedgerWorld(options: WorldOptions): Promise<World> {
   const workload = drawWorkload(random, bookiesCount);
   const clientsCount = 1 + below(random, 3);
   for (let i = 1; i <= clientsCount; i++) world.addClient(`c${i}`, ledgerScript(world, directory, workload));
+  const log = drawLog(random.fork('log'), workload);
+  if (log !== undefined) for (let i = 1; i <= 2; i++) world.addClient(`br${i}`, logScript(world, log));
   await world.boot();
-  const nemesis = new Nemesis(world, drawFaults(random.fork('faults')));
+  const plan = drawFaults(random.fork('faults'));
+  world.log.isCalm = isCalm(plan);
+  const nemesis = new Nemesis(world, plan);
   for (const client of world.clients) client.start();
   nemesis.start();
   await world.runUntil(() => false, random.between(safetyMs.from, safetyMs.to));
   nemesis.heal();
   world.phase = 'liveness';
   await settle(world);
-  await verify(world, directory);
+  await verify(world, directory, log);
   return world;
 }
 
@@ -56,6 +61,19 @@ function drawWorkload(random: SimRandom, bookiesCount: number): LedgerWorkload {
     burstMax: [2, 6, 15][below(random, 3)] as number,
     payloadBytesMax: [60, 600, 3000][below(random, 3)] as number,
     ledgersMax: 3 + below(random, 8),
+  };
+}
+
+function drawLog(random: SimRandom, { quorums: possible, thinkMsMax }: LedgerWorkload): LogWorkload | undefined {
+  if (random.chance(0.35)) return undefined;
+  return {
+    name: 'public/default/persistent/topic',
+    quorum: possible[0] as Quorum,
+    thinkMsMax,
+    burstMax: [2, 8, 20][below(random, 3)] as number,
+    payloadBytesMax: [20, 300, 2000][below(random, 3)] as number,
+    entriesPerLedgerMax: [5, 30, 1000][below(random, 3)] as number,
+    tenureMsMax: [800, 4_000, 12_000][below(random, 3)] as number,
   };
 }
 
@@ -75,7 +93,7 @@ async function settle(world: World): Promise<void> {
 }
 
 /** Every ledger can be recovered and read, and has its copies. */
-async function verify(world: World, directory: Directory): Promise<void> {
+async function verify(world: World, directory: Directory, log: LogWorkload | undefined): Promise<void> {
   if (world.isOver) return;
   const left = new Set(directory.ledgerIds);
   const script = async (run: ClientRun): Promise<void> => {
@@ -90,6 +108,12 @@ async function verify(world: World, directory: Directory): Promise<void> {
   verifier.start();
   const isDone = await world.runUntil(() => verifier.state === 'done', livenessMs);
   if (!isDone && !world.isOver) world.history.violate('I17', `ledgers that cannot be recovered and read: ${[...left].join(', ')}`);
+  if (log !== undefined && !world.isOver) {
+    const reader = world.addClient('reader', lastReader(world, log));
+    reader.start();
+    const isRead = await world.runUntil(() => reader.state === 'done', livenessMs);
+    if (!isRead && !world.isOver) world.history.violate('I17', 'the log cannot be taken over and read');
+  }
   if (world.isOver) return;
   let isChecked = false;
   void checkCopies(world).then(() => {

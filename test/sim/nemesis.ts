@@ -38,8 +38,13 @@ export const noFaultPlan: FaultPlan = {
   disk: { stallChance: 0, readFailChance: 0, writeFailChance: 0 },
 };
 
+/** Nothing fails but clients and brokers. */
+export function isCalm(plan: FaultPlan): boolean {
+  return JSON.stringify({ ...plan, killClient: 0 }) === JSON.stringify(noFaultPlan);
+}
+
 export function drawFaults(random: SimRandom): FaultPlan {
-  if (random.chance(0.05)) return noFaultPlan;
+  if (random.chance(0.1)) return { ...noFaultPlan, killClient: random.chance(0.7) ? random.between(0.1, 0.6) : 0 };
   const rate = (max: number) => (random.chance(0.5) ? 0 : random.between(max / 10, max));
   const often = (max: number) => (random.chance(0.6) ? 0 : random.between(0, max));
   return {
@@ -108,15 +113,15 @@ export class Nemesis {
     world.onBookieGone = (bookie) => world.queue.schedule(500, () => bookie.start(), `${bookie.name} restart`);
     for (const client of world.clients) {
       client.resume();
-      client.session?.inner.resume();
-      if (client.state === 'off') client.start();
+      if (client.state === 'on') client.session?.inner.resume();
+      else if (client.state === 'off') client.start();
     }
     for (const bookie of world.bookies) {
       bookie.disk.setFaults(noDiskFaults);
       bookie.disk.setCapacityBytes(Number.MAX_SAFE_INTEGER);
       bookie.disk.failNextSync(0);
       bookie.clock.resume();
-      bookie.session?.inner.resume();
+      if (bookie.state !== 'off') bookie.session?.inner.resume();
       bookie.start();
     }
   }
@@ -210,8 +215,9 @@ export class Nemesis {
     }
     this.#note(`${node.name} session cut`);
     session.suspend();
+    const { clock } = node;
     this.#later(this.#random.between(50, this.#world.sessionTimeoutMs * 2), () => {
-      if (node.clock.state === 'running') session.resume();
+      if (clock.state === 'running') session.resume();
     });
   }
 

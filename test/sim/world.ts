@@ -6,6 +6,7 @@ import { EventQueue, SimClock, type SimRandom } from '@daybook/runtime/sim';
 import { BookieNode } from './bookie-node.js';
 import { ClientNode, type Script } from './client-node.js';
 import { Bookies } from './checkers/bookies.js';
+import { Log } from './checkers/log.js';
 import { Ledgers } from './checkers/ledgers.js';
 import { Reads } from './checkers/reads.js';
 import { History } from './history.js';
@@ -72,10 +73,10 @@ export class World {
   };
   readonly ledgers: Ledgers;
   readonly claims: Bookies;
+  readonly log: Log;
   metadataFaults: Partial<MemoryFaults> = { delayMsMax: 2 };
   /** In `safety` things go wrong; in `liveness` everything has to come to an end. */
   phase: 'safety' | 'liveness' = 'safety';
-  readonly #print: ((line: string) => void) | undefined;
   readonly #sessions = new Set<NodeSession>();
   readonly #fences = new Map<string, Set<number>>();
   onBookieGone: ((bookie: BookieNode) => void) | undefined;
@@ -86,9 +87,10 @@ export class World {
     this.history = new History(this.queue);
     this.network = new Network(this.queue, { appendMs: 1_500, requestMs: 1_200 });
     this.mutation = mutation;
-    this.#print = print;
+    this.history.print = print;
     this.ledgers = this.history.add(new Ledgers(this.history));
     this.claims = this.history.add(new Bookies(this.history, this.ledgers));
+    this.log = this.history.add(new Log(this.history, this.ledgers, () => this.queue.nowMs));
     this.history.add(new Reads(this.history, this.ledgers));
     onMade?.(this);
     this.tree.onChange = (path, value) => this.history.tell({ kind: 'record', path, value });
@@ -166,7 +168,7 @@ export class World {
   logger(node: string): Logger {
     const write = (level: string) => (fields: object, text: string) => {
       this.history.note(node, text);
-      this.#print?.(`${this.queue.nowMs.toFixed(2)} ${node} ${level} ${text} ${describe(fields)}`);
+      this.history.print?.(`    ${level} ${describe(fields)}`);
     };
     const logger: Logger = {
       isDebug: false,

@@ -42,6 +42,9 @@ export class Bookies implements Checker {
       case 'confirmed':
         this.#checkAck(seen.ledgerId, seen.upTo);
         break;
+      case 'log appended':
+        this.#checkAck(seen.ledgerId, seen.entryId);
+        break;
     }
   }
 

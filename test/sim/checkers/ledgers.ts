@@ -46,6 +46,9 @@ export class Ledgers implements Checker {
       case 'confirmed':
         this.#confirmed(seen.node, seen.ledgerId, seen.upTo);
         break;
+      case 'log appended':
+        this.#acknowledged(this.get(seen.ledgerId), seen.entryId);
+        break;
       case 'writer failed':
         if (seen.upTo < (this.#told.get(`${seen.node} ${seen.ledgerId}`) ?? -1)) {
           this.#history.violate('I1', `ledger ${seen.ledgerId}: failed with ${seen.upTo} acknowledged, but ${this.get(seen.ledgerId).acknowledged} was told`);
@@ -69,8 +72,12 @@ export class Ledgers implements Checker {
       this.#history.violate('I1', `ledger ${ledgerId}: ${upTo} acknowledged after ${before}, ${ledger.payloads.length} pushed`);
     }
     this.#told.set(key, upTo);
+    this.#acknowledged(ledger, upTo);
+  }
+
+  #acknowledged(ledger: KnownLedger, upTo: number): void {
     ledger.acknowledged = Math.max(ledger.acknowledged, upTo);
-    const { record } = ledger;
+    const { record, ledgerId } = ledger;
     if (record?.state === 'CLOSED' && record.lastEntryId < upTo) {
       this.#history.violate('I6', `ledger ${ledgerId}: entry ${upTo} acknowledged, but the ledger was closed at ${record.lastEntryId}`);
     }
