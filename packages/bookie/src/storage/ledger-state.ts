@@ -5,7 +5,7 @@ import { grown, RangeChains } from './range-chains.js';
 
 /**
  * What the bookie knows of each ledger: that it exists, its master key, whether it is fenced, and which sealed logs hold what of it. Columns of typed
- * arrays by "slot": about 100 bytes a ledger, plus 32 for each further log that holds some of it.
+ * arrays by "slot": about 100 bytes a ledger, plus 36 for each further log that holds some of it.
  */
 export class LedgerStates {
   readonly #slots = new Map<number, number>();
