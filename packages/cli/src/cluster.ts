@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { wholeNumber } from './numbers.js';
+import { wholeNumber } from './option-values.js';
 import { withSet } from './settings.js';
 
 export interface ClusterOptions {

@@ -1,7 +1,7 @@
 import type { Message } from '@daybook/client';
 import { Command, Option } from 'commander';
 import { type ConnectionOptions, clientOf, withConnection } from './connection.js';
-import { wholeNumber } from './numbers.js';
+import { wholeNumber } from './option-values.js';
 
 interface ConsumeOptions extends ConnectionOptions {
   subscription: string;

@@ -16,6 +16,7 @@ const usageErrors: ReadonlySet<string | undefined> = new Set([
   'CONFIG_UNREADABLE',
   'BROKER_CONFIG_INVALID',
   'CLUSTER_BAD_METADATA_URL',
+  'LEDGER_BAD_QUORUM',
 ]);
 
 export function exitCodeOf(error: unknown): number {

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline';
 import { Command } from 'commander';
 import { type ConnectionOptions, clientOf, withConnection } from './connection.js';
+import { property } from './option-values.js';
 
 interface ProduceOptions extends ConnectionOptions {
   message?: string[];
@@ -8,12 +9,6 @@ interface ProduceOptions extends ConnectionOptions {
   property: Record<string, string>;
   quiet?: boolean;
 }
-
-const property = (text: string, before: Record<string, string>): Record<string, string> => {
-  const at = text.indexOf('=');
-  if (at < 1) throw new Error(`--property takes NAME=VALUE, not "${text}"`);
-  return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
-};
 
 export function command(): Command {
   return withConnection(new Command('produce'))

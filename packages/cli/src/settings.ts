@@ -1,6 +1,7 @@
 import { type DeepReadonly, loadConfig } from '@daybook/runtime';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import type { ZodObject, z } from 'zod';
+import { property } from './option-values.js';
 
 /** Variables with our prefix that are not settings of a server. */
 export const otherVariables: readonly string[] = [
@@ -19,12 +20,6 @@ export interface SettingOptions {
   set: Record<string, string>;
 }
 
-const setting = (text: string, before: Record<string, string>): Record<string, string> => {
-  const at = text.indexOf('=');
-  if (at < 1) throw new InvalidArgumentError('Write --set NAME=VALUE.');
-  return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
-};
-
 /** The options by which every server takes its settings. */
 export function withSettings(command: Command): Command {
   return withSet(command.option('--config <file>', 'settings as JSON, comments allowed (default: DAYBOOK_CONFIG)', process.env.DAYBOOK_CONFIG));
@@ -33,7 +28,7 @@ export function withSettings(command: Command): Command {
 /** The same without a file. */
 export function withSet(command: Command): Command {
   return command
-    .option('--set <name=value>', 'any setting of docs/configuration.md, may be repeated', setting, {})
+    .option('--set <name=value>', 'any setting of docs/configuration.md, may be repeated', property, {})
     .option('--log-format <format>', 'text or json')
     .option('--log-level <level>', 'debug, info, warn or error');
 }

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { wholeNumber } from './numbers.js';
+import { wholeNumber } from './option-values.js';
 import { type SettingOptions, withSettings } from './settings.js';
 
 interface StandaloneOptions extends SettingOptions {

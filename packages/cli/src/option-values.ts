@@ -12,3 +12,10 @@ export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): (text: 
     return value;
   };
 }
+
+/** Parser of a repeatable option NAME=VALUE. */
+export function property(text: string, before: Readonly<Record<string, string>>): Record<string, string> {
+  const at = text.indexOf('=');
+  if (at < 1) throw new InvalidArgumentError('Write NAME=VALUE.');
+  return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
+}
