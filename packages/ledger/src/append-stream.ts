@@ -68,12 +68,7 @@ export class AppendStream {
 
   constructor(options: AppendStreamOptions) {
     this.#o = options;
-    this.#patience = new PatienceTimer({
-      clock: options.clock,
-      periodMs: options.timeoutMs / 4,
-      isNeeded: () => this.#oldest() !== undefined,
-      judge: (nowMs) => this.#judge(nowMs),
-    });
+    this.#patience = new PatienceTimer(options.clock, options.timeoutMs / 4, this);
   }
 
   get outstandingBytes(): number {

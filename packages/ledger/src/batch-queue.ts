@@ -47,8 +47,11 @@ export class BatchQueue<B extends PendingBatch> {
     this.#items[this.#head] = undefined;
     this.#head++;
     this.#firstNumber++;
-    // Moves the rest down once in a while: constant time per batch, and no growing array.
-    if (this.#head > 64 && this.#head * 2 > this.#items.length) {
+    // Moves the rest down once in a while: constant time per batch, and no growing array; an empty queue keeps nothing.
+    if (this.#head === this.#items.length) {
+      this.#items.length = 0;
+      this.#head = 0;
+    } else if (this.#head > 64 && this.#head * 2 > this.#items.length) {
       this.#items = this.#items.slice(this.#head);
       this.#head = 0;
     }

@@ -6,6 +6,7 @@ import { lastSegment } from './distribution.js';
 import { type EnsembleChangeResult, type Replacement, storeEnsembleChange } from './ensemble-change.js';
 import { ledgerErrors } from './errors.js';
 
+import type { LedgerClientOptions } from './ledger-client-options.js';
 import { planMending } from './mend-plan.js';
 import type { Placement } from './placement.js';
 import type { TurnBatch } from './turn-batch.js';
@@ -28,8 +29,7 @@ export interface MenderDependencies {
   placement: Placement;
   bookies: BookiePool;
   logger: Logger;
-  busyGraceMs: number;
-  storeTimeoutMs: number;
+  options: Pick<LedgerClientOptions, 'addEntryTimeoutMs' | 'appendQuorumTimeoutMs'>;
 }
 
 interface Tries {
@@ -58,12 +58,11 @@ export class EnsembleMender {
   /** Ends the present sleep. */
   #wake: AbortController | undefined;
   /** By index: when its member may be tried again, and how long the next wait is. */
-  readonly #tries: Tries[];
+  readonly #tries = new LazyMap<number, Tries>(() => ({ notBeforeMs: 0, backOffMs: backOffMsMin, failedAtMs: -1 }));
 
-  constructor(dependencies: MenderDependencies, writer: Mendable, ensembleSize: number) {
+  constructor(dependencies: MenderDependencies, writer: Mendable) {
     this.#d = dependencies;
     this.#writer = writer;
-    this.#tries = Array.from({ length: ensembleSize }, () => ({ notBeforeMs: 0, backOffMs: backOffMsMin, failedAtMs: -1 }));
   }
 
   /** Bookies came or went. */

@@ -2,6 +2,7 @@ import type { BookieRegistry, LedgerRecords, VersionedLedger } from '@daybook/me
 import { type BookieId, createDigest, type EntryId, type LedgerId, type LedgerMetadata } from '@daybook/proto';
 import { type Clock, type Logger, type Random, silentLogger } from '@daybook/runtime';
 import type { BookiePool } from './bookie-pool.js';
+import { lastSegment } from './distribution.js';
 import { ledgerErrors } from './errors.js';
 import { readLastAddConfirmed } from './lac.js';
 import type { CreateLedgerOptions, LedgerClient, LedgerReader, LedgerWriter, OpenLedgerOptions } from './ledger-api.js';
@@ -69,9 +70,7 @@ class EnsembleClient implements LedgerClient {
     const stored = await this.#readRecord(ledgerId, options);
     const { metadata } = stored;
     if (metadata.state === 'CLOSED') return this.#newReader(ledgerId, stored, metadata.lastEntryId);
-    const digest = createDigest(metadata.digestType, metadata.password);
-    const lastAddConfirmed = await readLastAddConfirmed(this.#d, { ledgerId, metadata, digest });
-    return this.#newReader(ledgerId, stored, lastAddConfirmed);
+    return this.#newReader(ledgerId, stored, await this.#learnEnd(ledgerId, metadata));
   }
 
   async delete(ledgerId: LedgerId): Promise<void> {
@@ -88,6 +87,16 @@ class EnsembleClient implements LedgerClient {
     this.#isClosed = true;
     for (const writer of [...this.#writers]) writer.abandon(ledgerErrors.CLIENT_CLOSED());
     await Promise.all([...this.#readers].map((reader) => reader.close()));
+  }
+
+  /** With too few bookies to tell: the end of the segment before. Who knows better (the owner) can still read what is on the others. */
+  async #learnEnd(ledgerId: LedgerId, metadata: LedgerMetadata): Promise<EntryId> {
+    try {
+      return await readLastAddConfirmed(this.#d, { ledgerId, metadata, digest: createDigest(metadata.digestType, metadata.password) });
+    } catch (error) {
+      if (!ledgerErrors.LAC_UNKNOWN.is(error)) throw error;
+      return (lastSegment(metadata).firstEntryId - 1) as EntryId;
+    }
   }
 
   /** Picks the bookies, or throws before anything is written. */

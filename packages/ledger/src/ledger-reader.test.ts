@@ -132,6 +132,19 @@ t.test('ledger reader: too few bookies answer → LEDGER_LAC_UNKNOWN, the known 
   t.equal(tailer.lastAddConfirmed, 0);
 });
 
+t.test('ledger reader: opened while too few bookies answer → the owner can read what it knows to be there', async (t) => {
+  const world = new SimWorld();
+  const { client } = world.cluster.connect();
+  const writer = await world.run(client.create(ledgerOptions(3, 3, 2)));
+  await world.run(writer.append(Buffer.from('a')));
+  world.cluster.bookie('b1').crash();
+  world.cluster.bookie('b2').crash();
+  const reader = await world.run(client.openWithoutRecovery(writer.ledgerId, { password }));
+  t.equal(reader.lastAddConfirmed, -1);
+  const [entry] = await world.run(reader.readUnconfirmed(id(0), id(0), 100));
+  t.equal(entry?.payload.toString(), 'a');
+});
+
 t.test('ledger reader: ledger deleted → LEDGER_NOT_FOUND once the replicas cannot help', async (t) => {
   const world = new SimWorld();
   const reader = await closedLedger(world);

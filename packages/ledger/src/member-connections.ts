@@ -6,20 +6,26 @@ import type { MemberIdentity, WriterEffect, WriterEvent } from './writer-state.j
 
 export type SendEffect = Extract<WriterEffect<TurnBatch>, { kind: 'send' }>;
 
+/** Who hears of the answers. */
+export interface EventTaker {
+  apply(event: WriterEvent<TurnBatch>): void;
+}
+
 /** The connections that the members of an ensemble are sent to, by index. */
 export class MemberConnections {
   readonly #clock: Clock;
   readonly #bookies: BookiePool;
-  readonly #apply: (event: WriterEvent<TurnBatch>) => void;
+  readonly #writer: EventTaker;
   readonly #byIndex: (PooledBookie | undefined)[];
 
   constructor(
-    dependencies: { clock: Clock; bookies: BookiePool; apply: (event: WriterEvent<TurnBatch>) => void },
+    dependencies: { readonly clock: Clock; readonly bookies: BookiePool },
+    writer: EventTaker,
     members: readonly MemberIdentity[],
   ) {
     this.#clock = dependencies.clock;
     this.#bookies = dependencies.bookies;
-    this.#apply = dependencies.apply;
+    this.#writer = writer;
     this.#byIndex = members.map((member) => this.#connectionTo(member));
   }
 
@@ -32,7 +38,7 @@ export class MemberConnections {
     const connection = this.#byIndex[index];
     const answered = (code: BookieCode) => {
       if (connection !== undefined) this.#bookies.report(connection.bookieId, code);
-      this.#apply({ kind: 'answered', index, admission, batch, code, nowMs: this.#clock.monoMs() });
+      this.#writer.apply({ kind: 'answered', index, admission, batch, code, nowMs: this.#clock.monoMs() });
     };
     if (connection === undefined) this.#clock.endOfTurn(() => answered('UNAVAILABLE'));
     else connection.service.append(blobFor(batch, index), answered);

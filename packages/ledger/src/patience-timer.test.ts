@@ -7,7 +7,13 @@ t.test('patience timer: runs while needed; after a pause of the process nobody i
   const clock = new SimClock(queue);
   let isNeeded = false;
   const judgedAtMs: number[] = [];
-  const timer = new PatienceTimer({ clock, periodMs: 100, isNeeded: () => isNeeded, judge: (nowMs) => judgedAtMs.push(nowMs) });
+  const patient = {
+    get isWaiting() {
+      return isNeeded;
+    },
+    judge: (nowMs: number) => void judgedAtMs.push(nowMs),
+  };
+  const timer = new PatienceTimer(clock, 100, patient);
   timer.start();
   t.equal(queue.pendingCount, 0);
   isNeeded = true;

@@ -1,12 +1,11 @@
 import type { Clock, Timer } from '@daybook/runtime';
 
-export interface PatienceTimerOptions {
-  clock: Clock;
-  periodMs: number;
+/** Who waits for others. */
+export interface Patient {
   /** Whether anybody is waited for; without, the timer stops by itself. */
-  isNeeded: () => boolean;
+  readonly isWaiting: boolean;
   /** Looks for who has been waited for too long. */
-  judge: (nowMs: number) => void;
+  judge(nowMs: number): void;
 }
 
 /**
@@ -14,20 +13,23 @@ export interface PatienceTimerOptions {
  * answers may be waiting in its sockets: then nobody is judged until the next time.
  */
 export class PatienceTimer {
-  readonly #o: PatienceTimerOptions;
+  readonly #clock: Clock;
+  readonly #periodMs: number;
+  readonly #patient: Patient;
   #timer: Timer | undefined;
   #dueMs = 0;
 
-  constructor(options: PatienceTimerOptions) {
-    this.#o = options;
+  constructor(clock: Clock, periodMs: number, patient: Patient) {
+    this.#clock = clock;
+    this.#periodMs = periodMs;
+    this.#patient = patient;
   }
 
   /** Something is outstanding (again). */
   start(): void {
-    if (this.#timer !== undefined || !this.#o.isNeeded()) return;
-    const { clock, periodMs } = this.#o;
-    this.#dueMs = clock.monoMs() + periodMs;
-    this.#timer = clock.after(periodMs, () => this.#ring());
+    if (this.#timer !== undefined || !this.#patient.isWaiting) return;
+    this.#dueMs = this.#clock.monoMs() + this.#periodMs;
+    this.#timer = this.#clock.after(this.#periodMs, () => this.#ring());
   }
 
   stop(): void {
@@ -37,8 +39,8 @@ export class PatienceTimer {
 
   #ring(): void {
     this.#timer = undefined;
-    const nowMs = this.#o.clock.monoMs();
-    if (nowMs < this.#dueMs + this.#o.periodMs) this.#o.judge(nowMs);
+    const nowMs = this.#clock.monoMs();
+    if (nowMs < this.#dueMs + this.#periodMs) this.#patient.judge(nowMs);
     this.start();
   }
 }

@@ -1,5 +1,8 @@
 import type { QuorumSizes } from './quorum.js';
 
+/** The watermarks of one write set while it is looked at: one for all ledgers, as nothing stays in it. */
+const highestFirst: number[] = [];
+
 /**
  * Finds how far entries are confirmed from one watermark per index, without looking at single entries.
  *
@@ -8,11 +11,9 @@ import type { QuorumSizes } from './quorum.js';
  */
 export class QuorumAcks {
   readonly #sizes: QuorumSizes;
-  readonly #scratch: Float64Array;
 
   constructor(sizes: QuorumSizes) {
     this.#sizes = sizes;
-    this.#scratch = new Float64Array(sizes.writeQuorumSize);
   }
 
   /** The greatest L in lastConfirmed..lastPushed such that all entries in (lastConfirmed, L] are covered. */
@@ -33,9 +34,12 @@ export class QuorumAcks {
   /** The Qa-th highest watermark in the write set of the entries with this residue. */
   #coveredUpTo(ackedUpTo: ArrayLike<number>, residue: number): number {
     const { ensembleSize, writeQuorumSize, ackQuorumSize } = this.#sizes;
-    const sorted = this.#scratch;
-    for (let i = 0; i < writeQuorumSize; i++) sorted[i] = ackedUpTo[(residue + i) % ensembleSize] as number;
-    sorted.sort();
-    return sorted[writeQuorumSize - ackQuorumSize] as number;
+    for (let count = 0; count < writeQuorumSize; count++) {
+      const mark = ackedUpTo[(residue + count) % ensembleSize] as number;
+      let at = count;
+      for (; at > 0 && (highestFirst[at - 1] as number) < mark; at--) highestFirst[at] = highestFirst[at - 1] as number;
+      highestFirst[at] = mark;
+    }
+    return highestFirst[ackQuorumSize - 1] as number;
   }
 }

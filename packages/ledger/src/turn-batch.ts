@@ -1,4 +1,5 @@
 import { type AppendBatch, AppendBatchBuilder, type Digest, type EntryId, entryPayloadBytesMax, type LedgerId } from '@daybook/proto';
+import type { Clock } from '@daybook/runtime';
 import type { PendingBatch } from './batch-queue.js';
 import { storesEntry } from './distribution.js';
 import { ledgerErrors } from './errors.js';
@@ -47,12 +48,12 @@ export class TurnBatcher {
   }
 
   /** Copies the payload. `length` counts all payload bytes of the ledger up to and including this entry. */
-  add(entryId: EntryId, lastAddConfirmed: EntryId, length: number, payload: Uint8Array, nowMs: () => number): void {
+  add(entryId: EntryId, lastAddConfirmed: EntryId, length: number, payload: Uint8Array, clock: Pick<Clock, 'monoMs'>): void {
     if (payload.length > entryPayloadBytesMax) throw ledgerErrors.TOO_LARGE(payload.length, entryPayloadBytesMax);
     if (!this.#hasRoomFor(payload.length)) this.#seal();
     if (this.#openBytes() === 0) {
       this.#firstEntryId = entryId;
-      this.#builtAtMs = nowMs();
+      this.#builtAtMs = clock.monoMs();
     }
     this.#lastEntryId = entryId;
     this.#length = length;

@@ -24,7 +24,7 @@ export interface WriterState<B extends PendingBatch> {
   readonly acks: QuorumAcks;
   readonly members: MemberState[];
   /** `members[i].ackedUpTo`, side by side for the arithmetic. */
-  readonly ackedUpTo: Float64Array;
+  readonly ackedUpTo: number[];
   /** Batches that are not confirmed or not yet answered by every live member. */
   readonly batches: BatchQueue<B>;
   phase: WriterPhase;
@@ -131,7 +131,7 @@ export function newWriterState<B extends PendingBatch>(from: NewWriterState): Wr
     limits: from.limits,
     acks: new QuorumAcks(from.sizes),
     members: from.members.map(member),
-    ackedUpTo: new Float64Array(from.sizes.ensembleSize).fill(from.lastConfirmed),
+    ackedUpTo: from.members.map(() => from.lastConfirmed),
     batches: new BatchQueue<B>(),
     phase: { at: 'open' },
     lastConfirmed: from.lastConfirmed,
