@@ -88,7 +88,7 @@ export function decodeEntry(entry: Buffer): DecodedEntry | undefined {
     return {
       payloadOffset: entry.length - payload.length,
       publishTimeMs: metadata.publishTimeMs,
-      eventTimeMs: metadata.eventTimeMs ?? 0,
+      eventTimeMs: signedTimeMs(metadata.eventTimeMs, entry.length - payload.length, entry),
       key: metadata.partitionKey,
       properties: metadata.properties,
     };
@@ -96,4 +96,32 @@ export function decodeEntry(entry: Buffer): DecodedEntry | undefined {
     if (protoErrors.MESSAGE_MALFORMED.is(error)) return undefined;
     throw error;
   }
+}
+
+const headBytes = 10;
+const eventTimeField = 12;
+
+/**
+ * The general decoder reads times as unsigned and shows what is beyond 2^53 as 2^53-1, which every time before 1970 is. Such rare ones are looked up again:
+ * entries of this broker's own producers have a head of ten bytes and then the metadata.
+ */
+function signedTimeMs(timeMs: number | undefined, metadataEnd: number, entry: Buffer): number {
+  if (timeMs !== Number.MAX_SAFE_INTEGER) return timeMs ?? 0;
+  let at = headBytes;
+  const varint = (): bigint => {
+    let value = 0n;
+    for (let shift = 0n; at < metadataEnd; shift += 7n) {
+      const byte = entry[at++] as number;
+      value |= BigInt(byte & 0x7f) << shift;
+      if (byte < 0x80) break;
+    }
+    return BigInt.asIntN(64, value);
+  };
+  while (at < metadataEnd) {
+    const tag = Number(varint());
+    const value = (tag & 7) === 5 || (tag & 7) === 1 ? 0n : varint();
+    if (tag >> 3 === eventTimeField) return Number(value);
+    at += (tag & 7) === 2 ? Number(value) : (tag & 7) === 5 ? 4 : (tag & 7) === 1 ? 8 : 0;
+  }
+  return timeMs;
 }
