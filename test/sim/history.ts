@@ -19,15 +19,23 @@ export type Observation =
   | { kind: 'bookie holds'; bookie: string; ledgerId: number; code: BookieCode; runs: readonly { first: number; last: number }[]; claimed: readonly number[] }
   | { kind: 'record'; path: string; value: Buffer | undefined }
   | { kind: 'log opening'; broker: string; log: string }
-  | { kind: 'log opened'; broker: string; log: string; lastConfirmed: Place }
+  | { kind: 'log opened'; broker: string; log: string; lastConfirmed: Place; before: LogPromises }
   | { kind: 'log pushed'; broker: string; log: string; text: string }
   | { kind: 'log appended'; broker: string; log: string; text: string; ledgerId: number; entryId: number }
   | { kind: 'log read'; broker: string; log: string; text: string; position: Place }
   | { kind: 'log complete'; broker: string; log: string; beforeFirst: Place; entries: readonly { position: Place; text: string }[] }
-  | { kind: 'cursor opened'; broker: string; log: string; mark: Place; isAcknowledged(ledgerId: number, entryId: number): boolean }
-  | { kind: 'cursor acked'; broker: string; log: string; position: Place }
+  | { kind: 'cursor opened'; broker: string; log: string; mark: Place; before: LogPromises; isAcknowledged(ledgerId: number, entryId: number): boolean }
+  | { kind: 'cursor acked'; tenure: string; log: string; position: Place }
   /** `flushed`: what had been acknowledged when the flush began. */
   | { kind: 'cursor flushed'; broker: string; log: string; flushed: readonly Place[] };
+
+/** What was promised of a log at some moment. */
+export interface LogPromises {
+  /** The newest acknowledged append. */
+  readonly newest: Place;
+  /** Acknowledgements of consumers that are durable. */
+  readonly durable: readonly Place[];
+}
 
 export interface Place {
   readonly ledgerId: number;

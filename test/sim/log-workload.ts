@@ -1,6 +1,7 @@
 import type { Cursor, ManagedLedger, ManagedLedgerOptions, StoredEntry } from '@daybook/broker';
 import { below } from '@daybook/runtime';
 import type { ClientRun, Script } from './client-node.js';
+import type { LogPromises } from './history.js';
 import type { World } from './world.js';
 import { expected, type Quorum } from './workload.js';
 
@@ -20,15 +21,18 @@ const cursorName = 'subscription';
 /** A log that this process has open, and what it was told about its appends. */
 class ServedLog {
   readonly log: ManagedLedger;
+  /** This broker's nth time with the log. */
+  readonly tenure: string;
   readonly unanswered: string[] = [];
   isFenced = false;
   isClosed = false;
   readonly #world: World;
   readonly #broker: string;
 
-  constructor(world: World, broker: string, log: ManagedLedger) {
+  constructor(world: World, broker: string, log: ManagedLedger, nth: number) {
     this.#world = world;
     this.#broker = broker;
+    this.tenure = `${broker}/${nth}`;
     this.log = log;
     const { name } = log;
     log.listen({
@@ -97,8 +101,8 @@ export function logScript(world: World, workload: LogWorkload): Script {
         for (let i = 0; i < count; i++) {
           if (!log.append(`${run.name}-${appendsCount++}`, below(run.random, workload.payloadBytesMax))) break;
         }
-        if (run.random.chance(0.5)) await consume(world, run, log.log, cursor);
-        if (run.random.chance(0.15)) await flush(world, run, log.log, cursor);
+        if (run.random.chance(0.5)) await consume(world, run, log, cursor);
+        if (run.random.chance(0.15)) await flush(world, run, log, cursor);
       }
       if (run.random.chance(0.3)) await close(world, run, log);
     }
@@ -116,18 +120,20 @@ async function open(
   const { history } = world;
   try {
     history.tell({ kind: 'log opening', broker: run.name, log: workload.name });
+    // What holds now must hold for whoever opens from here on; what others do meanwhile need not.
+    const before = world.log.promises();
     const log = await run.logs.open(workload.name, logOptions(workload));
     let own = served.get(log);
+    const isNew = own === undefined;
     if (own === undefined) {
-      own = new ServedLog(world, run.name, log);
+      own = new ServedLog(world, run.name, log, served.size + 1);
       served.set(log, own);
       const { lastConfirmed } = log;
       history.note(run.name, `log opened at ${lastConfirmed.ledgerId}:${lastConfirmed.entryId}`);
-      history.tell({ kind: 'log opened', broker: run.name, log: log.name, lastConfirmed });
+      history.tell({ kind: 'log opened', broker: run.name, log: log.name, lastConfirmed, before });
     }
-    const wasOpen = log.cursors.has(cursorName);
     const cursor = await log.openCursor(cursorName, log.beforeFirst);
-    if (!wasOpen || own.log === log) tellCursor(world, run, log, cursor);
+    if (isNew) tellCursor(world, run, log, { cursor, before });
     return { log: own, cursor };
   } catch (error) {
     expected(error);
@@ -136,22 +142,23 @@ async function open(
   }
 }
 
-function tellCursor(world: World, run: ClientRun, log: ManagedLedger, cursor: Cursor): void {
+function tellCursor(world: World, run: ClientRun, log: ManagedLedger, { cursor, before }: { cursor: Cursor; before: LogPromises }): void {
   world.history.note(run.name, `cursor at ${cursor.markDelete.ledgerId}:${cursor.markDelete.entryId}`);
   world.history.tell({
     kind: 'cursor opened',
     broker: run.name,
     log: log.name,
     mark: cursor.markDelete,
+    before,
     isAcknowledged: (ledgerId, entryId) => cursor.isAcknowledged({ ledgerId, entryId } as Parameters<Cursor['isAcknowledged']>[0]),
   });
 }
 
-async function consume(world: World, run: ClientRun, log: ManagedLedger, cursor: Cursor): Promise<void> {
+async function consume(world: World, run: ClientRun, { log, tenure }: ServedLog, cursor: Cursor): Promise<void> {
   try {
     const entries = await log.read(cursor.markDelete, { entriesMax: 1 + below(run.random, 20), bytesMax: 16 * 1024 });
     tellRead(world, run, log, entries);
-    const acked = (entry: StoredEntry) => world.history.tell({ kind: 'cursor acked', broker: run.name, log: log.name, position: entry.position });
+    const acked = (entry: StoredEntry) => world.history.tell({ kind: 'cursor acked', tenure, log: log.name, position: entry.position });
     const last = entries.at(-1);
     if (last !== undefined && run.random.chance(0.3)) {
       cursor.acknowledgeUpTo(last.position);
@@ -169,8 +176,8 @@ function tellRead(world: World, run: ClientRun, log: ManagedLedger, entries: rea
   for (const entry of entries) world.history.tell({ kind: 'log read', broker: run.name, log: log.name, text: textOf(entry), position: entry.position });
 }
 
-async function flush(world: World, run: ClientRun, log: ManagedLedger, cursor: Cursor): Promise<void> {
-  const flushed = world.log.ackedBy(run.name);
+async function flush(world: World, run: ClientRun, { log, tenure }: ServedLog, cursor: Cursor): Promise<void> {
+  const flushed = world.log.ackedIn(tenure);
   try {
     await cursor.flush();
     world.history.note(run.name, 'cursor flushed');
@@ -184,13 +191,11 @@ async function flush(world: World, run: ClientRun, log: ManagedLedger, cursor: C
 async function close(world: World, run: ClientRun, served: ServedLog): Promise<void> {
   if (served.isFenced || served.isClosed) return;
   served.isClosed = true;
-  const flushed = world.log.ackedBy(run.name);
   try {
     await served.log.close();
     world.history.note(run.name, 'log closed');
-    if (!served.isFenced) {
-      if (served.unanswered.length > 0) world.history.violate('I18', `${run.name}: closed with ${served.unanswered.length} appends unanswered`);
-      void flushed;
+    if (!served.isFenced && served.unanswered.length > 0) {
+      world.history.violate('I18', `${run.name}: closed with ${served.unanswered.length} appends unanswered`);
     }
   } catch (error) {
     expected(error);

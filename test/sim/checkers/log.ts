@@ -1,9 +1,10 @@
-import type { Checker, History, Observation, Place } from '../history.js';
+import type { Checker, History, LogPromises, Observation, Place } from '../history.js';
 import type { Ledgers } from './ledgers.js';
 import { decodeLogRecord } from './record-format.js';
 
 interface Acknowledgement {
-  readonly broker: string;
+  /** `br1.2/3`: by the second life of br1, the third time it had the log. */
+  readonly tenure: string;
   readonly place: Place;
   readonly atMs: number;
 }
@@ -35,14 +36,18 @@ export class Log implements Checker {
     this.#nowMs = nowMs;
   }
 
-  /** What a broker has acknowledged so far, for telling that it was flushed. */
-  ackedBy(broker: string): readonly Place[] {
-    return [...this.#acked.values()].flat().flatMap((ack) => (ack.broker === broker ? [ack.place] : []));
+  /** What was acknowledged so far while one broker had the log, for telling that it was flushed. */
+  ackedIn(tenure: string): readonly Place[] {
+    return [...this.#acked.values()].flat().flatMap((ack) => (ack.tenure === tenure ? [ack.place] : []));
+  }
+
+  promises(): LogPromises {
+    return { newest: this.#newest, durable: [...this.#durable.values()] };
   }
 
   /** A broker is gone: what it acknowledged in time must have been stored. */
   brokerGone(broker: string): void {
-    this.#becomeDurable((ack) => ack.broker === broker);
+    this.#becomeDurable((ack) => ack.tenure.startsWith(`${broker}/`));
   }
 
   observe(seen: Observation): void {
@@ -57,17 +62,17 @@ export class Log implements Checker {
         this.#isAt(seen.broker, seen.text, seen.position);
         break;
       case 'log opening':
-        this.#becomeDurable((ack) => ack.broker !== seen.broker);
+        this.#becomeDurable((ack) => !ack.tenure.startsWith(`${seen.broker}/`));
         break;
       case 'log opened':
-        if (compare(seen.lastConfirmed, this.#newest) < 0) {
-          this.#history.violate('log', `${seen.broker} opened the log at ${show(seen.lastConfirmed)}, but ${show(this.#newest)} was acknowledged`);
+        if (compare(seen.lastConfirmed, seen.before.newest) < 0) {
+          this.#history.violate('log', `${seen.broker} opened the log at ${show(seen.lastConfirmed)}, but ${show(seen.before.newest)} was acknowledged`);
         }
         break;
       case 'cursor acked': {
         const key = show(seen.position);
         const acks = this.#acked.get(key) ?? [];
-        acks.push({ broker: seen.broker, place: seen.position, atMs: this.#nowMs() });
+        acks.push({ tenure: seen.tenure, place: seen.position, atMs: this.#nowMs() });
         this.#acked.set(key, acks);
         break;
       }
@@ -123,8 +128,8 @@ export class Log implements Checker {
     }
   }
 
-  #checkCursor({ broker, mark, isAcknowledged }: Extract<Observation, { kind: 'cursor opened' }>): void {
-    for (const place of this.#durable.values()) {
+  #checkCursor({ broker, mark, before, isAcknowledged }: Extract<Observation, { kind: 'cursor opened' }>): void {
+    for (const place of before.durable) {
       if (!isAcknowledged(place.ledgerId, place.entryId)) {
         this.#history.violate('cursor', `${broker}: the acknowledgement of ${show(place)} was durable and is undone; the mark is ${show(mark)}`);
       }
