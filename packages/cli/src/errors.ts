@@ -11,7 +11,7 @@ export const cliErrors = defineErrors('CLI', {
     text: (name: string, how: string, logFile: string, lastLine: string) =>
       `${name} ${how} before it was ready: ${lastLine} (all of its log: ${logFile})`,
   },
-  CLUSTER_GONE: { retry: 'never', text: (folder: string) => `every broker or every bookie of the cluster has ended; their logs are in ${folder}` },
+  CLUSTER_GONE: { retry: 'never', text: (folder: string) => `all members of the cluster have ended; their logs are in ${folder}` },
   NO_ZOOKEEPER: {
     retry: 'never',
     text: (detail: string) => `cannot start a ZooKeeper server: ${detail} Or name a running one with --metadata zk://HOST:PORT/PATH.`,

@@ -18,7 +18,6 @@ export interface MemberPlan {
 
 export interface ClusterRequest {
   bookiesCount: number;
-  brokersCount: number;
   host: string;
   metadata: string;
   /** Absolute. */
