@@ -10,5 +10,5 @@ export { type MemoryFaults, type MemorySessionOptions, MemoryStore, MemoryTree, 
 export { pathBytesMax } from './metadata-path.js';
 export type * from './metadata-store.js';
 export { type OpenStoreOptions, openMetadataStore } from './open-store.js';
-export { ledgerIdOfPath, nameOfPart, paths, sequenceOfPath } from './paths.js';
+export { ledgerIdOfPath, nameOfPart, paths, segmentSequenceOfPart, sequenceOfPath } from './paths.js';
 export { valueBytesMax } from './put-checks.js';

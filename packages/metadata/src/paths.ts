@@ -68,6 +68,40 @@ export const paths = {
   /** Children: bundles that somebody owns. */
   bundleOwners: (namespaceName: string) => `/namespace/${namespacePart(namespaceName)}`,
 
+  /** Children: named logs. Below one, DistributedLog's keys of a stream without partitions; the value of `segments` names those in progress. */
+  logs: '/daybook/logs',
+  log: (name: string) => {
+    const root = `/daybook/logs/${freePart(name)}/<default>`;
+    return {
+      parent: `/daybook/logs/${freePart(name)}`,
+      root,
+      segments: `${root}/ledgers`,
+      completedSegment: (sequence: number) => `${root}/ledgers/logrecs_${digits(sequence, 18)}`,
+      lock: `${root}/lock`,
+      /** Ephemeral and sequential: the lowest number has the lock. */
+      lockMember: (owner: string, session: string) => `${root}/lock/member_${freePart(owner)}_s${session}_`,
+    };
+  },
+  /** A journal of edit-log segments, with the keys of the name node's BookKeeper journal. */
+  journal: (name: string) => {
+    const root = `/daybook/journals/${freePart(name)}`;
+    return {
+      root,
+      version: `${root}/version`,
+      maxTxId: `${root}/maxtxid`,
+      currentInProgress: `${root}/CurrentInprogress`,
+      segments: `${root}/ledgers`,
+      inProgress: (firstTxId: number) => `${root}/ledgers/inprogress_${firstTxId.toString(16)}`,
+      finalized: (firstTxId: number, lastTxId: number) => `${root}/ledgers/edits_${digits(firstTxId, 18)}_${digits(lastTxId, 18)}`,
+    };
+  },
+  /** Children: blobs that are complete. */
+  blobs: '/daybook/blobs/objects',
+  blob: (name: string) => `/daybook/blobs/objects/${freePart(name)}`,
+  /** Children: blobs on their way in or out. */
+  blobUploads: '/daybook/blobs/uploads',
+  blobUpload: (uploadId: string) => `/daybook/blobs/uploads/${namePart(uploadId)}`,
+
   /** Any other election, by a name of ours. */
   election: (name: string) => ({ leader: `/daybook/elections/${freePart(name)}/leader`, term: `/daybook/elections/${freePart(name)}/term` }),
 } as const;
@@ -107,6 +141,12 @@ function underreplicatedLedgerPath(id: number | bigint): string {
 export function sequenceOfPath(path: string, prefix: string): number | undefined {
   const number = path.slice(prefix.length);
   return path.startsWith(prefix) && /^\d{10}$/.test(number) && Number(number) <= 0x7fff_ffff ? Number(number) : undefined;
+}
+
+/** The sequence number of a child of a log's segments; undefined when it is none of a completed segment. */
+export function segmentSequenceOfPart(part: string): number | undefined {
+  const match = /^logrecs_(\d{18})$/.exec(part);
+  return match === null ? undefined : Number(match[1]);
 }
 
 /** The name behind a free part: a topic's local name, a cursor. Undefined when the part is not one that we make. */
