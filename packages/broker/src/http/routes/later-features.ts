@@ -8,7 +8,6 @@ const areas: Readonly<Record<string, string>> = {
   '/admin/v2/resource-quotas': 'Resource quotas',
   '/admin/v2/resourcegroups': 'Resource groups',
   '/admin/v2/schemas': 'The schema registry',
-  '/admin/v2/proxy-stats': 'Proxy statistics',
   '/admin/v3/packages': 'Packages',
   '/admin/v3/transactions': 'Transactions',
 };
