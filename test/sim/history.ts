@@ -19,7 +19,7 @@ export type Observation =
   | { kind: 'bookie holds'; bookie: string; ledgerId: number; code: BookieCode; runs: readonly { first: number; last: number }[]; claimed: readonly number[] }
   | { kind: 'record'; path: string; value: Buffer | undefined }
   | { kind: 'log opening'; broker: string; log: string }
-  | { kind: 'log opened'; broker: string; log: string; lastConfirmed: Place; before: LogPromises }
+  | { kind: 'log opened'; broker: string; tenure: string; log: string; lastConfirmed: Place; before: LogPromises }
   | { kind: 'log pushed'; broker: string; log: string; text: string }
   | { kind: 'log appended'; broker: string; log: string; text: string; ledgerId: number; entryId: number }
   | { kind: 'log read'; broker: string; log: string; text: string; position: Place }

@@ -130,7 +130,7 @@ async function open(
       served.set(log, own);
       const { lastConfirmed } = log;
       history.note(run.name, `log opened at ${lastConfirmed.ledgerId}:${lastConfirmed.entryId}`);
-      history.tell({ kind: 'log opened', broker: run.name, log: log.name, lastConfirmed, before });
+      history.tell({ kind: 'log opened', broker: run.name, tenure: own.tenure, log: log.name, lastConfirmed, before });
     }
     const cursor = await log.openCursor(cursorName, log.beforeFirst);
     if (isNew) tellCursor(world, run, log, { cursor, before });
@@ -180,7 +180,7 @@ async function flush(world: World, run: ClientRun, { log, tenure }: ServedLog, c
   const flushed = world.log.ackedIn(tenure);
   try {
     await cursor.flush();
-    world.history.note(run.name, 'cursor flushed');
+    world.history.note(run.name, `cursor flushed: mark ${cursor.markDelete.ledgerId}:${cursor.markDelete.entryId}, ${flushed.length} acks`);
     world.history.tell({ kind: 'cursor flushed', broker: run.name, log: log.name, flushed });
   } catch (error) {
     expected(error);

@@ -8,6 +8,8 @@ export interface FaultPlan {
   readonly killBookie: number;
   readonly diskTrouble: number;
   readonly failedSync: number;
+  /** Chance that a restarted bookie cannot read something. */
+  readonly badStart: number;
   readonly partition: number;
   readonly slowLink: number;
   readonly sessionLoss: number;
@@ -26,6 +28,7 @@ export const noFaultPlan: FaultPlan = {
   killBookie: 0,
   diskTrouble: 0,
   failedSync: 0,
+  badStart: 0,
   partition: 0,
   slowLink: 0,
   sessionLoss: 0,
@@ -52,6 +55,7 @@ export function drawFaults(random: SimRandom): FaultPlan {
     killBookie: rate(0.3),
     diskTrouble: rate(0.3),
     failedSync: rate(0.15),
+    badStart: often(0.4),
     partition: rate(0.4),
     slowLink: rate(0.3),
     sessionLoss: rate(0.3),
@@ -88,7 +92,13 @@ export class Nemesis {
     this.#world.network.faults = { delayMsMin: 0.1, ...network };
     this.#world.setMetadataFaults(metadata);
     for (const bookie of this.#world.bookies) bookie.disk.setFaults({ ...noDiskFaults, ...disk });
-    this.#world.onBookieGone = (bookie) => this.#later(this.#random.between(50, 6_000), () => bookie.start());
+    this.#world.onBookieGone = (bookie) =>
+      this.#later(this.#random.between(50, 6_000), () => {
+        if (this.#random.chance(this.#plan.badStart)) bookie.disk.failNextRead(1 + below(this.#random, 2));
+        bookie.start();
+        // Somewhere in the middle of the start.
+        if (this.#random.chance(this.#plan.badStart)) this.#later(this.#random.between(0, 5), () => bookie.disk.failNextRead());
+      });
     const { clients, bookies } = this.#world;
     this.#repeat(this.#plan.powerCut, () => this.#any(bookies)?.crash());
     this.#repeat(this.#plan.killBookie, () => this.#any(bookies)?.kill());
@@ -120,9 +130,12 @@ export class Nemesis {
       bookie.disk.setFaults(noDiskFaults);
       bookie.disk.setCapacityBytes(Number.MAX_SAFE_INTEGER);
       bookie.disk.failNextSync(0);
+      bookie.disk.failNextRead(0);
       bookie.clock.resume();
-      if (bookie.state !== 'off') bookie.session?.inner.resume();
-      bookie.start();
+      // A bookie that could not read something when it started goes without that until somebody starts it again.
+      if (this.#plan.badStart > 0 || this.#plan.disk.readFailChance > 0 || this.#plan.diskTrouble > 0) bookie.kill();
+      if (bookie.state === 'off') bookie.start();
+      else bookie.session?.inner.resume();
     }
   }
 

@@ -7,6 +7,8 @@ interface Acknowledgement {
   readonly tenure: string;
   readonly place: Place;
   readonly atMs: number;
+  /** Somebody else began to take the log over, or the broker died: from then on nobody can count on it becoming durable. */
+  isOver: boolean;
 }
 
 /** Acknowledgements older than this are durable, says the broker. */
@@ -27,6 +29,8 @@ export class Log implements Checker {
   readonly #appended = new Map<string, Place>();
   readonly #lastOf = new Map<string, Place>();
   readonly #acked = new Map<string, Acknowledgement[]>();
+  /** Those that nobody has begun to end. */
+  readonly #tenures = new Set<string>();
   readonly #durable = new Map<string, Place>();
   #newest: Place = { ledgerId: -1, entryId: -1 };
 
@@ -62,9 +66,11 @@ export class Log implements Checker {
         this.#isAt(seen.broker, seen.text, seen.position);
         break;
       case 'log opening':
+        for (const tenure of this.#tenures) if (!tenure.startsWith(`${seen.broker}/`)) this.#tenures.delete(tenure);
         this.#becomeDurable((ack) => !ack.tenure.startsWith(`${seen.broker}/`));
         break;
       case 'log opened':
+        this.#tenures.add(seen.tenure);
         if (compare(seen.lastConfirmed, seen.before.newest) < 0) {
           this.#history.violate('log', `${seen.broker} opened the log at ${show(seen.lastConfirmed)}, but ${show(seen.before.newest)} was acknowledged`);
         }
@@ -72,7 +78,7 @@ export class Log implements Checker {
       case 'cursor acked': {
         const key = show(seen.position);
         const acks = this.#acked.get(key) ?? [];
-        acks.push({ tenure: seen.tenure, place: seen.position, atMs: this.#nowMs() });
+        acks.push({ tenure: seen.tenure, place: seen.position, atMs: this.#nowMs(), isOver: !this.#tenures.has(seen.tenure) });
         this.#acked.set(key, acks);
         break;
       }
@@ -124,7 +130,11 @@ export class Log implements Checker {
     if (!this.isCalm) return;
     const oldMs = this.#nowMs() - ackDurableMs;
     for (const acks of this.#acked.values()) {
-      for (const ack of acks) if (ack.atMs <= oldMs && of(ack)) this.#durable.set(show(ack.place), ack.place);
+      for (const ack of acks) {
+        if (ack.isOver || !of(ack)) continue;
+        ack.isOver = true;
+        if (ack.atMs <= oldMs) this.#durable.set(show(ack.place), ack.place);
+      }
     }
   }
 
