@@ -1,6 +1,7 @@
 import { topicPath } from '@daybook/client';
 import { Command } from 'commander';
 import { type ConnectionOptions, clientOf, withConnection } from './connection.js';
+import { cliErrors } from './errors.js';
 
 /** One REST call as a sub-command: its words, its arguments, and what they become. */
 interface Call {
@@ -17,7 +18,7 @@ const encode = encodeURIComponent;
 const topic = (name: string): string => topicPath(name);
 const namespace = (name: string): string => {
   const parts = name.split('/');
-  if (parts.length !== 2 || parts.some((part) => part === '')) throw new Error(`"${name}" is not a namespace: write TENANT/NAMESPACE`);
+  if (parts.length !== 2 || parts.some((part) => part === '')) throw cliErrors.USAGE(`"${name}" is not a namespace: write TENANT/NAMESPACE`);
   return parts.map(encode).join('/');
 };
 

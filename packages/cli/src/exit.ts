@@ -17,10 +17,12 @@ const usageErrors: ReadonlySet<string | undefined> = new Set([
   'BROKER_CONFIG_INVALID',
   'CLUSTER_BAD_METADATA_URL',
   'LEDGER_BAD_QUORUM',
+  'BAD_ARGUMENT', // Of the client library.
 ]);
 
 export function exitCodeOf(error: unknown): number {
-  return usageErrors.has(errorCode(error)) ? exitCodes.usage : exitCodes.failed;
+  const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
+  return usageErrors.has(code) ? exitCodes.usage : exitCodes.failed;
 }
 
 export function isDebugging(): boolean {

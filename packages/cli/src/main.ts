@@ -7,7 +7,7 @@ async function program(): Promise<Command> {
   const root = new Command('daybook')
     .description('A message broker with Pulsar-compatible WebSocket and REST interfaces, on its own replicated ledger store.')
     .version(version())
-    .showHelpAfterError('(add --help for the options and examples)')
+    .showHelpAfterError('Add --help for the options and examples.')
     .enablePositionalOptions()
     .exitOverride()
     .addHelpText(
@@ -17,7 +17,15 @@ Start here:
   daybook standalone                              everything in one process, http://127.0.0.1:8080, data in ./data
   daybook produce my-topic -m 'hello'             publish a message
   daybook consume my-topic -s my-subscription     receive and acknowledge
-  daybook cluster --bookies 3 --brokers 2         a whole cluster of processes on this machine`,
+  daybook cluster --bookies 3 --brokers 2         a whole cluster of processes on this machine
+  daybook admin topics stats my-topic             what goes on in a topic
+  daybook COMMAND --help                          options and examples of a command
+
+Servers take their settings from a file (--config, DAYBOOK_CONFIG), then the environment (DAYBOOK_MAX_MESSAGE_SIZE=...), then flags; the later one wins.
+All settings: docs/configuration.md. All errors: docs/errors.md.
+
+Exit codes: 0 done; 1 it ran and failed, the reason is on standard error; 2 the command line or the settings are wrong.
+DAYBOOK_DEBUG=1 adds error codes, stacks and causes.`,
     );
   const modules = await Promise.all([
     import('./standalone.js'),
@@ -31,7 +39,16 @@ Start here:
     import('./bench.js'),
   ]);
   for (const module of modules) root.addCommand(module.command());
+  inherit(root);
   return root;
+}
+
+/** Commands that were made on their own do not inherit how errors are told and handed to us. */
+function inherit(parent: Command): void {
+  for (const child of parent.commands) {
+    child.copyInheritedSettings(parent);
+    inherit(child);
+  }
 }
 
 /** Runs the command line; the process's exit code says how it went (`exitCodes`). */
