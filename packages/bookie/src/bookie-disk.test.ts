@@ -101,6 +101,31 @@ t.test('bookie: lost checkpoint or ledger states, entry logs still there → ref
   }
 });
 
+t.test('bookie: the log being written cannot be read at one start → unknown until the next start, and nothing of it is lost', async (t) => {
+  const sim = new SimBookie({ limits: { logBytesMax: 200 * 1024 } });
+  await sim.start();
+  await sim.append({ ledger: 1, first: 0, count: 8 });
+  await sim.close();
+  const starting = sim.begin();
+  sim.disk.beforeOperation = ({ kind, path }) => {
+    if (kind === 'read' && path.endsWith('.idx')) sim.disk.failNextRead();
+  };
+  sim.bookie = await sim.queue.complete(starting);
+  sim.disk.beforeOperation = undefined;
+  t.equal((await sim.read(1, [0])).code, 'IO_ERROR');
+  await sim.append({ ledger: 1, first: 8, count: 8 });
+  await sim.close();
+  for (let start = 1; start <= 2; start++) {
+    await sim.start();
+    t.same((await sim.list(1)).runs, [{ first: 0, last: 15 }], `start ${start}`);
+    t.ok((await sim.read(1, [0])).entries[0]?.equals(entryOf(1, 0)), `start ${start}`);
+    await sim.restart('none');
+    t.same((await sim.list(1)).runs, [{ first: 0, last: 15 }], `after a power cut ${start}`);
+    await sim.append({ ledger: 2, first: start, count: 1 });
+    await sim.close();
+  }
+});
+
 t.test('bookie: several ledger directories → logs in both, marks in both, all readable', async (t) => {
   const sim = new SimBookie({ config: { ledgerDirectories: ['/data/one', '/data/two'] } });
   await sim.start();

@@ -49,7 +49,11 @@ export class EntryLogs {
     if (checkpoint === undefined && logs.#leftovers.length > 0) {
       throw bookieErrors.CHECKPOINT_CORRUPT(`${options.directories[0]}/lastMark`, 'it is missing, but there are entry logs');
     }
-    for (const log of [...known.values()].sort((a, b) => a.logId - b.logId)) await logs.#load(log);
+    for (const log of [...known.values()].sort((a, b) => a.logId - b.logId)) {
+      // Two logs that were not sealed: the older one could not be read at an earlier start, and another one took its place.
+      if (!log.isSealed) await logs.seal();
+      await logs.#load(log);
+    }
     return logs;
   }
 
