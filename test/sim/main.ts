@@ -1,24 +1,185 @@
+// npm run sim -- --seeds N [--from N] [--world NAME] [--seconds S --seeds-min N] [--jobs N] [--trace]
+import { fork } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { runSeed, watchRejections } from './run-seed.js';
+import { type SeedReport, seedReport } from './seed-report.js';
+import { runSeed, watchRejections, worlds } from './run-seed.js';
 
-const { values } = parseArgs({ options: { seeds: { type: 'string' }, from: { type: 'string' }, world: { type: 'string' }, trace: { type: 'boolean' } } });
-watchRejections();
-const from = Number(values.from ?? 1);
-const seeds = Number(values.seeds ?? 1);
-let failed = 0;
-const t0 = Date.now();
-let events = 0;
-let virtual = 0;
-const print = values.trace ? { print: (line: string) => console.log(line) } : {};
-for (let seed = from; seed < from + seeds; seed++) {
-  const result = await runSeed({ world: values.world ?? 'ledger', seed, ...print });
-  events += result.eventsCount;
-  virtual += result.virtualMs;
-  if (result.violation) {
-    failed++;
-    console.log(`seed ${seed}: ${result.violation.invariant}: ${result.violation.text}`);
-    if (failed <= 3) console.log(result.traceLines.slice(-40).map((line) => `    ${line}`).join('\n'));
+const help = `Runs the simulator: each seed is a small cluster on virtual time in which things go wrong.
+
+  npm run sim -- [options]
+
+  --seeds N        how many seeds (default 100)
+  --from N         the first one (default 1)
+  --world NAME     ${Object.keys(worlds).join(', ')} (default ledger)
+  --seconds S      go on for this long instead, at least --seeds-min N seeds
+  --jobs N         processes (default 1)
+  --trace          print what happens, for one seed
+`;
+
+interface Options {
+  world: string;
+  from: number;
+  seeds: number;
+  seconds: number | undefined;
+  jobs: number;
+  trace: boolean;
+}
+
+function options(): Options | undefined {
+  const { values } = parseArgs({
+    options: {
+      seeds: { type: 'string' },
+      from: { type: 'string', default: '1' },
+      world: { type: 'string', default: 'ledger' },
+      seconds: { type: 'string' },
+      'seeds-min': { type: 'string', default: '0' },
+      jobs: { type: 'string', default: '1' },
+      trace: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help || worlds[values.world] === undefined) return undefined;
+  const number = (text: string): number => {
+    const value = Number(text);
+    if (!Number.isSafeInteger(value) || value < 0) throw new Error(`not a whole number: ${text}`);
+    return value;
+  };
+  const seconds = values.seconds === undefined ? undefined : number(values.seconds);
+  const seeds = number(values.seeds ?? (seconds === undefined ? '100' : values['seeds-min']));
+  return { world: values.world, from: number(values.from), seeds, seconds, jobs: Math.max(1, number(values.jobs)), trace: values.trace };
+}
+
+function commit(): string {
+  try {
+    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+  } catch {
+    return 'unknown';
   }
 }
-console.log(`${events} events, ${virtual / 1000} virtual s, ${Date.now() - t0} ms`);
-console.log(`${seeds} seeds, ${failed} failed`);
+
+/** Each 25th seed runs twice: the same seed must give the same trace. */
+const everyNthTwice = 25;
+
+async function reportOf(world: string, seed: number, print?: (line: string) => void): Promise<SeedReport> {
+  const run = () => runSeed({ world, seed, ...(print && { print }) });
+  const first = await run();
+  if (seed % everyNthTwice !== 0 || print !== undefined) return seedReport(first);
+  const second = await run();
+  return seedReport(first, second);
+}
+
+/** A process that runs the seeds it is told. */
+function serve(): void {
+  process.on('message', (asked: { world: string; seed: number }) => {
+    void reportOf(asked.world, asked.seed).then((report) => process.send?.(report));
+  });
+}
+
+/** Prints reports in the order of their seeds, whichever process was faster. */
+class Summary {
+  done = 0;
+  failed = 0;
+  events = 0;
+  virtualMs = 0;
+  readonly #options: Options;
+  readonly #startMs = Date.now();
+  readonly #waiting = new Map<number, SeedReport>();
+  #next: number;
+  #printedMs = Date.now();
+
+  constructor(options: Options) {
+    this.#options = options;
+    this.#next = options.from;
+  }
+
+  get seconds(): number {
+    return (Date.now() - this.#startMs) / 1000;
+  }
+
+  take(report: SeedReport): void {
+    this.#waiting.set(report.seed, report);
+    for (let next = this.#waiting.get(this.#next); next !== undefined; next = this.#waiting.get(this.#next)) {
+      this.#waiting.delete(this.#next++);
+      this.#count(next);
+    }
+    if (Date.now() - this.#printedMs < 5000) return;
+    this.#printedMs = Date.now();
+    console.log(`${this.done} seeds in ${this.seconds.toFixed(0)} s (${this.#speed()}), ${this.failed} failed`);
+  }
+
+  end(): void {
+    console.log(`${this.#speed()}, ${(this.virtualMs / 3_600_000).toFixed(2)} virtual hours, ${this.events} events, commit ${commit()}`);
+    console.log(`${this.done} seeds, ${this.failed} failed`);
+  }
+
+  #speed(): string {
+    return `${(this.done / this.seconds).toFixed(1)} seeds/s`;
+  }
+
+  #count(report: SeedReport): void {
+    this.done++;
+    this.events += report.eventsCount;
+    this.virtualMs += report.virtualMs;
+    if (report.violation === undefined) return;
+    this.failed++;
+    const { world } = this.#options;
+    console.log(`\nFAILED seed ${report.seed} of world ${world}, commit ${commit()}`);
+    for (const line of report.traceLines) console.log(`  ${line}`);
+    console.log(`${report.violation.invariant}: ${report.violation.text}`);
+    console.log(`Replay: npm run sim -- --world ${world} --seeds 1 --from ${report.seed} --trace\n`);
+  }
+}
+
+/** The seeds to run, one after another, until there are enough. */
+function* seedsOf({ from, seeds, seconds }: Options, summary: Summary): Generator<number> {
+  for (let seed = from; seed < from + seeds || (seconds !== undefined && summary.seconds < seconds); seed++) yield seed;
+}
+
+async function runHere(given: Options, summary: Summary): Promise<void> {
+  const print = given.trace ? (line: string) => console.log(line) : undefined;
+  for (const seed of seedsOf(given, summary)) summary.take(await reportOf(given.world, seed, print));
+}
+
+async function runInProcesses(given: Options, summary: Summary): Promise<void> {
+  const seeds = seedsOf(given, summary);
+  await Promise.all(
+    Array.from({ length: given.jobs }, async () => {
+      const child = fork(fileURLToPath(import.meta.url), ['--serve']);
+      try {
+        for (const seed of seeds) {
+          summary.take(
+            await new Promise<SeedReport>((resolve, reject) => {
+              const died = (code: number | null) => reject(new Error(`the process that ran seed ${seed} ended with ${code}`));
+              child.once('exit', died);
+              child.once('message', (report: SeedReport) => {
+                child.off('exit', died);
+                resolve(report);
+              });
+              child.send({ world: given.world, seed });
+            }),
+          );
+        }
+      } finally {
+        child.disconnect();
+      }
+    }),
+  );
+}
+
+async function main(): Promise<void> {
+  watchRejections();
+  if (process.argv[2] === '--serve') return serve();
+  const given = options();
+  if (given === undefined) {
+    console.log(help);
+    return;
+  }
+  const summary = new Summary(given);
+  await (given.jobs === 1 || given.trace ? runHere(given, summary) : runInProcesses(given, summary));
+  summary.end();
+  process.exitCode = summary.failed === 0 ? 0 : 1;
+}
+
+await main();
