@@ -75,6 +75,11 @@ export class AppendStream {
     return this.#bytes;
   }
 
+  /** @internal For the timer. */
+  get isWaiting(): boolean {
+    return this.#oldest() !== undefined;
+  }
+
   append(batch: AppendBatch, done: Done): void {
     const { clock, outstandingBytesMax } = this.#o;
     const isOverBudget = this.#bytes > 0 && this.#bytes + batch.bytes.length > outstandingBytesMax;
@@ -187,7 +192,8 @@ export class AppendStream {
   }
 
   /** Looks at the oldest: everything behind it waits for less long. */
-  #judge(nowMs: number): void {
+  /** @internal For the timer. */
+  judge(nowMs: number): void {
     const oldest = this.#oldest();
     if (oldest !== undefined && nowMs - oldest.atMs >= this.#o.timeoutMs) this.#fail('TIMEOUT');
   }

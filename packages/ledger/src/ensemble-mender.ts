@@ -57,8 +57,8 @@ export class EnsembleMender {
   #running: Promise<void> | undefined;
   /** Ends the present sleep. */
   #wake: AbortController | undefined;
-  /** By index: when its member may be tried again, and how long the next wait is. */
-  readonly #tries = new LazyMap<number, Tries>(() => ({ notBeforeMs: 0, backOffMs: backOffMsMin, failedAtMs: -1 }));
+  /** By index, once its member has failed: when it may be tried again, and how long the next wait is. */
+  readonly #tries: (Tries | undefined)[] = [];
 
   constructor(dependencies: MenderDependencies, writer: Mendable) {
     this.#d = dependencies;
@@ -67,15 +67,14 @@ export class EnsembleMender {
 
   /** Bookies came or went. */
   registryChanged(): void {
-    for (const one of this.#tries) one.notBeforeMs = 0;
+    for (const one of this.#tries) if (one !== undefined) one.notBeforeMs = 0;
     this.wake();
   }
 
   /** A member failed, or the writer has ended. */
   wake(): void {
-    if (this.#stop.signal.aborted) return;
     this.#wake?.abort();
-    if (this.#running !== undefined || !this.#hasWork()) return;
+    if (this.#running !== undefined || !this.#hasWork() || this.#stop.signal.aborted) return;
     this.#running = this.#run().finally(() => {
       this.#running = undefined;
       this.wake();
@@ -112,12 +111,12 @@ export class EnsembleMender {
 
   /** Does what can be done now; returns how long to wait before looking again. */
   async #mend(): Promise<number> {
-    const { registry, placement, clock, busyGraceMs } = this.#d;
+    const { registry, placement, clock, options } = this.#d;
     const { members } = this.#writer.state;
     const plan = planMending({
       members,
       nowMs: clock.monoMs(),
-      busyGraceMs,
+      busyGraceMs: options.addEntryTimeoutMs,
       registered: (bookieId) => registry.get(bookieId),
       pickSpares: (count, excluded) => placement.pickSpares(count, excluded),
     });
@@ -137,7 +136,7 @@ export class EnsembleMender {
   #waitMs(index: number): number {
     const nowMs = this.#d.clock.monoMs();
     const { failedAtMs, admittedAtMs } = this.#writer.state.members[index] as MemberState;
-    const one = this.#tries[index] as Tries;
+    const one = this.#triesOf(index);
     if (one.failedAtMs !== failedAtMs) {
       if (failedAtMs - admittedAtMs >= healthyMs || one.failedAtMs === -1) one.backOffMs = backOffMsMin;
       one.failedAtMs = failedAtMs;
@@ -146,14 +145,23 @@ export class EnsembleMender {
     return one.notBeforeMs - nowMs;
   }
 
+  #triesOf(index: number): Tries {
+    let one = this.#tries[index];
+    if (one === undefined) {
+      one = { notBeforeMs: 0, backOffMs: backOffMsMin, failedAtMs: -1 };
+      this.#tries[index] = one;
+    }
+    return one;
+  }
+
   #tried(index: number): void {
-    const one = this.#tries[index] as Tries;
+    const one = this.#triesOf(index);
     one.notBeforeMs = this.#d.clock.monoMs() + one.backOffMs;
     one.backOffMs = Math.min(backOffMsMax, one.backOffMs * 2);
   }
 
   async #change(replacements: readonly Replacement[]): Promise<void> {
-    const { clock, records, logger, storeTimeoutMs } = this.#d;
+    const { clock, records, logger, options } = this.#d;
     const writer = this.#writer;
     writer.apply({ kind: 'change-began' });
     const result = await storeEnsembleChange(
@@ -163,7 +171,7 @@ export class EnsembleMender {
         stored: writer.stored,
         firstEntryId: (writer.state.lastConfirmed + 1) as EntryId,
         replacements,
-        deadlineMs: clock.monoMs() + storeTimeoutMs,
+        deadlineMs: clock.monoMs() + options.appendQuorumTimeoutMs,
         stop: this.#stop.signal,
       },
     );

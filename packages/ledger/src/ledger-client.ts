@@ -8,7 +8,7 @@ import { readLastAddConfirmed } from './lac.js';
 import type { CreateLedgerOptions, LedgerClient, LedgerReader, LedgerWriter, OpenLedgerOptions } from './ledger-api.js';
 import { defaultLedgerClientOptions, type LedgerClientOptions } from './ledger-client-options.js';
 import { EnsembleReader, type ReaderDependencies } from './ledger-reader.js';
-import { EnsembleWriter, type WriterDependencies } from './ledger-writer.js';
+import { EnsembleWriter, type WriterDependencies, writerLimits } from './ledger-writer.js';
 
 import { Placement } from './placement.js';
 import { checkQuorumSizes, type QuorumSizes } from './quorum.js';
@@ -30,6 +30,8 @@ export function createLedgerClient(dependencies: LedgerClientDependencies): Ledg
   return new EnsembleClient(dependencies);
 }
 
+const noPassword = new Uint8Array(0);
+
 type SharedDependencies = WriterDependencies & ReaderDependencies & RecoveryDependencies;
 
 class EnsembleClient implements LedgerClient {
@@ -37,6 +39,7 @@ class EnsembleClient implements LedgerClient {
   readonly #random: Random;
   readonly #writers = new Set<EnsembleWriter>();
   readonly #readers = new Set<EnsembleReader>();
+  readonly #registryWatch: { stop(): void };
   #isClosed = false;
 
   constructor(dependencies: LedgerClientDependencies) {
@@ -45,7 +48,12 @@ class EnsembleClient implements LedgerClient {
     const placement = new Placement({ registry, health: bookies, random });
     const logger = dependencies.logger ?? silentLogger;
     this.#random = random;
-    this.#d = { clock, records, registry, bookies, placement, logger, ...options, options };
+    const limits = writerLimits(options);
+    const writerEnded = (writer: EnsembleWriter) => void this.#writers.delete(writer);
+    this.#d = { clock, records, registry, bookies, placement, logger, ...options, options, limits, writerEnded };
+    this.#registryWatch = registry.onChange(() => {
+      for (const writer of this.#writers) writer.registryChanged();
+    });
   }
 
   async create(options: CreateLedgerOptions): Promise<LedgerWriter> {
@@ -55,7 +63,7 @@ class EnsembleClient implements LedgerClient {
     const ledgerId = await this.#d.records.nextLedgerId();
     const stored = await this.#d.records.create(ledgerId, this.#newMetadata(sizes, members, options));
     this.#checkOpen();
-    const writer = new EnsembleWriter(this.#d, { ledgerId, stored, members, onClosed: (closed) => this.#writers.delete(closed) });
+    const writer = new EnsembleWriter(this.#d, { ledgerId, stored, members });
     this.#writers.add(writer);
     return writer;
   }
@@ -85,6 +93,7 @@ class EnsembleClient implements LedgerClient {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#registryWatch.stop();
     for (const writer of [...this.#writers]) writer.abandon(ledgerErrors.CLIENT_CLOSED());
     await Promise.all([...this.#readers].map((reader) => reader.close()));
   }
@@ -125,7 +134,7 @@ class EnsembleClient implements LedgerClient {
       lastEntryId: -1 as EntryId,
       segments: [{ firstEntryId: 0 as EntryId, ensemble }],
       digestType: options.digestType ?? 'CRC32C',
-      password: Uint8Array.from(options.password),
+      password: options.password.length === 0 ? noPassword : Uint8Array.from(options.password),
       createdAtMs: this.#d.clock.wallMs(),
       customMetadata: new Map(options.customMetadata),
       creationToken: this.#newToken(),

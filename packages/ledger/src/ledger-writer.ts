@@ -21,6 +21,7 @@ import {
   type WriterEffect,
   type WriterEvent,
   type WriterFailure,
+  type WriterLimits,
   type WriterState,
 } from './writer-state.js';
 
@@ -32,6 +33,19 @@ export interface WriterDependencies {
   bookies: BookiePool;
   logger: Logger;
   options: LedgerClientOptions;
+  /** Of `options`; see {@link writerLimits}. */
+  limits: WriterLimits;
+  /** Whoever keeps the writers tells them of changes of the registry, and is told when one has ended. */
+  writerEnded(writer: EnsembleWriter): void;
+}
+
+export function writerLimits(options: LedgerClientOptions): WriterLimits {
+  return {
+    appendTimeoutMs: options.addEntryTimeoutMs,
+    quorumTimeoutMs: options.appendQuorumTimeoutMs,
+    lagBytesMax: options.lagBytesMax,
+    lagMsMax,
+  };
 }
 
 /** How often time-outs are looked at while something is pending. */
@@ -50,11 +64,7 @@ export class EnsembleWriter implements LedgerWriter, Mendable {
   readonly #mender: EnsembleMender;
   readonly #connections: MemberConnections;
   readonly #patience: PatienceTimer;
-  readonly #waiters = new AppendWaiters();
-  readonly #registryWatch: { stop(): void };
-  readonly #nowMs: () => number;
-  readonly #flush: () => void;
-  readonly #onClosed: (writer: EnsembleWriter) => void;
+  #waiters: AppendWaiters | undefined;
   #listener: AppendListener | undefined;
   #drainTasks: (() => void)[] = [];
   #lastPushed = -1;
@@ -63,18 +73,12 @@ export class EnsembleWriter implements LedgerWriter, Mendable {
   #error: Error | undefined;
   #closing: Promise<LedgerEnd> | undefined;
 
-  constructor(
-    dependencies: WriterDependencies,
-    ledger: { ledgerId: LedgerId; stored: VersionedLedger; members: readonly MemberIdentity[]; onClosed: (writer: EnsembleWriter) => void },
-  ) {
-    const { clock, options, registry, bookies } = dependencies;
+  constructor(dependencies: WriterDependencies, ledger: { ledgerId: LedgerId; stored: VersionedLedger; members: readonly MemberIdentity[] }) {
+    const { clock, limits } = dependencies;
     const { metadata } = ledger.stored;
     this.#d = dependencies;
     this.ledgerId = ledger.ledgerId;
     this.stored = ledger.stored;
-    this.#onClosed = ledger.onClosed;
-    this.#nowMs = () => clock.monoMs();
-    this.#flush = () => this.#flushTurn();
     this.#batcher = new TurnBatcher({
       sizes: metadata,
       ledgerId: ledger.ledgerId,
@@ -84,27 +88,15 @@ export class EnsembleWriter implements LedgerWriter, Mendable {
     });
     this.state = newWriterState({
       sizes: metadata,
-      limits: {
-        appendTimeoutMs: options.addEntryTimeoutMs,
-        quorumTimeoutMs: options.appendQuorumTimeoutMs,
-        lagBytesMax: options.lagBytesMax,
-        lagMsMax,
-      },
+      limits,
       members: ledger.members,
       lastConfirmed: -1,
       lengthConfirmed: 0,
       nowMs: clock.monoMs(),
     });
-    this.#connections = new MemberConnections({ clock, bookies, apply: (event) => this.apply(event) }, ledger.members);
-    this.#patience = new PatienceTimer({
-      clock,
-      periodMs: judgeMs,
-      isNeeded: () => this.state.batches.count > 0,
-      judge: (nowMs) => this.apply({ kind: 'tick', nowMs }),
-    });
-    const mending = { ...dependencies, busyGraceMs: options.addEntryTimeoutMs, storeTimeoutMs: options.appendQuorumTimeoutMs };
-    this.#mender = new EnsembleMender(mending, this, metadata.ensembleSize);
-    this.#registryWatch = registry.onChange(() => this.#registryChanged());
+    this.#connections = new MemberConnections(dependencies, this, ledger.members);
+    this.#patience = new PatienceTimer(clock, judgeMs, this);
+    this.#mender = new EnsembleMender(dependencies, this);
   }
 
   get metadata(): LedgerMetadata {
@@ -153,12 +145,12 @@ export class EnsembleWriter implements LedgerWriter, Mendable {
     if (this.#error !== undefined) throw this.#error;
     invariant(!this.isFull, 'wait for onDrain while the writer is full');
     const entryId = (this.#lastPushed + 1) as EntryId;
-    this.#batcher.add(entryId, this.lastAddConfirmed, this.#lengthPushed + payload.length, payload, this.#nowMs);
+    this.#batcher.add(entryId, this.lastAddConfirmed, this.#lengthPushed + payload.length, payload, this.#d.clock);
     this.#lastPushed = entryId;
     this.#lengthPushed += payload.length;
     if (!this.#isFlushDue) {
       this.#isFlushDue = true;
-      this.#d.clock.endOfTurn(this.#flush);
+      this.#d.clock.endOfTurn(() => this.#flushTurn());
     }
     return entryId;
   }
@@ -166,7 +158,9 @@ export class EnsembleWriter implements LedgerWriter, Mendable {
   async append(payload: Uint8Array): Promise<EntryId> {
     invariant(this.#listener === undefined, 'append is for writers without a listener');
     while (this.isFull && this.#error === undefined) await new Promise<void>((resolve) => this.onDrain(resolve));
-    return this.#waiters.add(this.push(payload));
+    const entryId = this.push(payload);
+    this.#waiters ??= new AppendWaiters();
+    return this.#waiters.add(entryId);
   }
 
   close(): Promise<LedgerEnd> {
@@ -191,6 +185,16 @@ export class EnsembleWriter implements LedgerWriter, Mendable {
     this.#connections.connect(index, member);
   }
 
+  /** @internal For the timer. */
+  get isWaiting(): boolean {
+    return this.state.batches.count > 0;
+  }
+
+  /** @internal For the timer. */
+  judge(nowMs: number): void {
+    this.apply({ kind: 'tick', nowMs });
+  }
+
   /** @internal The only way to the state machine; for the mender too. */
   apply(event: WriterEvent<TurnBatch>): void {
     const effects: WriterEffect<TurnBatch>[] = [];
@@ -205,7 +209,7 @@ export class EnsembleWriter implements LedgerWriter, Mendable {
         this.#connections.send(effect);
         break;
       case 'confirmed':
-        this.#waiters.confirmed(effect.upTo as EntryId);
+        this.#waiters?.confirmed(effect.upTo as EntryId);
         this.#listener?.confirmed(effect.upTo as EntryId);
         break;
       case 'member-failed': {
@@ -227,7 +231,8 @@ export class EnsembleWriter implements LedgerWriter, Mendable {
     this.#patience.start();
   }
 
-  #registryChanged(): void {
+  /** Bookies came or went. */
+  registryChanged(): void {
     const nowMs = this.#d.clock.monoMs();
     for (const [index, { identity }] of this.state.members.entries()) {
       const registered = this.#d.registry.get(identity.bookieId);
@@ -249,13 +254,12 @@ export class EnsembleWriter implements LedgerWriter, Mendable {
     const isShort = this.state.lastConfirmed < this.#lastPushed;
     this.#batcher.take();
     this.#patience.stop();
-    this.#registryWatch.stop();
     this.#mender.wake(); // So that it ends.
-    this.#waiters.failed(error);
+    this.#waiters?.failed(error);
     if (this.state.phase.at === 'failed') this.#d.logger.warn({ ledgerId: this.ledgerId, error }, 'ledger writer failed');
     if (isShort || this.state.phase.at === 'failed') this.#listener?.failed(error, this.lastAddConfirmed);
     this.#drain();
-    this.#onClosed(this);
+    this.#d.writerEnded(this);
   }
 
   async #close(): Promise<LedgerEnd> {

@@ -18,11 +18,7 @@ export class MemberConnections {
   readonly #writer: EventTaker;
   readonly #byIndex: (PooledBookie | undefined)[];
 
-  constructor(
-    dependencies: { readonly clock: Clock; readonly bookies: BookiePool },
-    writer: EventTaker,
-    members: readonly MemberIdentity[],
-  ) {
+  constructor(dependencies: { readonly clock: Clock; readonly bookies: BookiePool }, writer: EventTaker, members: readonly MemberIdentity[]) {
     this.#clock = dependencies.clock;
     this.#bookies = dependencies.bookies;
     this.#writer = writer;

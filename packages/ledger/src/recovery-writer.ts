@@ -60,19 +60,14 @@ export class RecoveryWriter {
   #waiters: (() => void)[] = [];
 
   constructor(dependencies: RecoveryWriterDependencies, from: { ledgerId: LedgerId; metadata: LedgerMetadata; lastConfirmed: EntryId }) {
-    const { clock, bookies } = dependencies;
+    const { clock } = dependencies;
     this.#d = dependencies;
     this.#ledgerId = from.ledgerId;
     this.#metadata = from.metadata;
     this.#masterKey = masterKey(from.metadata.password);
     const members = lastSegment(from.metadata).ensemble.map((bookieId) => this.#identityOf(bookieId));
-    this.#connections = new MemberConnections({ clock, bookies, apply: (event) => this.#apply(event) }, members);
-    this.#patience = new PatienceTimer({
-      clock,
-      periodMs: judgeMs,
-      isNeeded: () => this.#state.batches.count > 0,
-      judge: (nowMs) => this.#apply({ kind: 'tick', nowMs }),
-    });
+    this.#connections = new MemberConnections(dependencies, this, members);
+    this.#patience = new PatienceTimer(clock, judgeMs, this);
     this.#state = newWriterState({
       sizes: from.metadata,
       limits: {
@@ -93,6 +88,16 @@ export class RecoveryWriter {
     return this.#metadata;
   }
 
+  /** @internal For the timer. */
+  get isWaiting(): boolean {
+    return this.#state.batches.count > 0;
+  }
+
+  /** @internal For the timer. */
+  judge(nowMs: number): void {
+    this.apply({ kind: 'tick', nowMs });
+  }
+
   /** The last entry handed over, or where recovery began. */
   get lastEntryId(): EntryId {
     return this.#state.lastAppended as EntryId;
@@ -100,7 +105,7 @@ export class RecoveryWriter {
 
   /** Sends consecutive entries on their way; waits only while the window is full. */
   async rewrite(entries: readonly Buffer[]): Promise<void> {
-    this.#apply({ kind: 'append', batch: this.#batchOf(entries) });
+    this.apply({ kind: 'append', batch: this.#batchOf(entries) });
     this.#patience.start();
     await this.#until(() => this.#state.retainedBytes < windowBytes);
   }
@@ -113,7 +118,7 @@ export class RecoveryWriter {
   /** Answers that are still to come are of no interest. */
   close(): void {
     this.#patience.stop();
-    this.#apply({ kind: 'close' });
+    this.apply({ kind: 'close' });
   }
 
   async #until(isDone: () => boolean): Promise<void> {
@@ -145,7 +150,8 @@ export class RecoveryWriter {
     };
   }
 
-  #apply(event: WriterEvent<TurnBatch>): void {
+  /** @internal For connections and timer: the only way to the state machine. */
+  apply(event: WriterEvent<TurnBatch>): void {
     const effects: WriterEffect<TurnBatch>[] = [];
     step(this.#state, event, effects);
     for (const effect of effects) this.#perform(effect);
@@ -179,7 +185,7 @@ export class RecoveryWriter {
     if (hasAckQuorum(this.#state)) return;
     const missing = failedIndexes(this.#state).map((index) => `${this.#bookieAt(index)} (${this.#state.members[index]?.failedWith})`);
     const cause = ledgerErrors.NOT_ENOUGH_BOOKIES(this.#metadata.ackQuorumSize, this.#d.placement.describeWritable(), missing.join(', '));
-    this.#apply({ kind: 'stop', error: ledgerErrors.RECOVERY_FAILED(this.#ledgerId, cause.message, { cause }) });
+    this.apply({ kind: 'stop', error: ledgerErrors.RECOVERY_FAILED(this.#ledgerId, cause.message, { cause }) });
   }
 
   #takeSpares(failed: readonly number[]): void {
@@ -194,9 +200,9 @@ export class RecoveryWriter {
       ensemble[index] = bookieId;
       this.#connections.connect(index, member);
     }
-    this.#apply({ kind: 'change-began' });
+    this.apply({ kind: 'change-began' });
     this.#metadata = withEnsembleFrom(this.#metadata, (this.#state.lastConfirmed + 1) as EntryId, ensemble);
-    this.#apply({ kind: 'change-ended', members, nowMs: this.#d.clock.monoMs() });
+    this.apply({ kind: 'change-ended', members, nowMs: this.#d.clock.monoMs() });
   }
 
   #errorOf(failure: Extract<WriterEffect<TurnBatch>, { kind: 'failed' }>['failure']): DaybookError {

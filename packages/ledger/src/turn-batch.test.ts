@@ -14,7 +14,8 @@ function batcher(ensembleSize: number, writeQuorumSize: number): TurnBatcher {
 }
 
 function fill(target: TurnBatcher, count: number, payloadBytes: number): void {
-  for (let id = 0; id < count; id++) target.add(id as EntryId, -1 as EntryId, (id + 1) * payloadBytes, Buffer.alloc(payloadBytes, id), () => 5);
+  for (let id = 0; id < count; id++)
+    target.add(id as EntryId, -1 as EntryId, (id + 1) * payloadBytes, Buffer.alloc(payloadBytes, id), { monoMs: () => 5 });
 }
 
 t.test('turn batcher: E = Qw → one blob for all indexes, split at its size limit, nothing left behind', async (t) => {

@@ -16,6 +16,7 @@ import {
 
 const firstTableEntries = 16;
 const firstEntriesBytes = 1024;
+const noStarts = new Uint32Array(0);
 
 export interface AppendBatchBuilderOptions extends BatchHead {
   readonly digest: Digest;
@@ -28,7 +29,7 @@ export interface AppendBatchBuilderOptions extends BatchHead {
  * broker, so nothing is allocated per entry. Entries are written from `#entriesStart` on, with room for the table in front; `finish` puts header and table
  * right before them, wherever that is, so nothing moves. Room for both grows by doubling and starts from what the last batch needed.
  *
- * One builder per writer, used again after each `finish`. The blob handed out is never touched again.
+ * One builder per writer, used again after each `finish`; an empty one holds no memory. The blob handed out is never touched again.
  */
 export class AppendBatchBuilder {
   readonly #head: BatchHead;
@@ -39,8 +40,8 @@ export class AppendBatchBuilder {
   #end = 0;
   #count = 0;
   #lastEntryId = -1;
-  /** Where each entry begins in the buffer, relative to the first one. */
-  #starts = new Uint32Array(firstTableEntries);
+  /** Where each entry begins in the buffer, relative to the first one; like the buffer, only while there are entries. */
+  #starts = noStarts;
   /** Room to make for the next batch, learnt from the last one. */
   #tableEntriesHint = firstTableEntries;
   #entriesBytesHint = firstEntriesBytes;
@@ -87,6 +88,7 @@ export class AppendBatchBuilder {
     this.#tableEntriesHint = Math.max(firstTableEntries, this.#count);
     this.#entriesBytesHint = Math.max(firstEntriesBytes, Math.min(this.#end - this.#entriesStart, this.#bytesLimit));
     this.#buffer = undefined;
+    this.#starts = noStarts;
     this.#count = 0;
     return viewAppendBatch(bytes);
   }
@@ -123,6 +125,7 @@ export class AppendBatchBuilder {
   }
 
   #begin(entryBytes: number): Buffer {
+    this.#starts = new Uint32Array(this.#tableEntriesHint);
     this.#entriesStart = batchHeaderBytes + this.#tableEntriesHint * batchTableEntryBytes;
     this.#end = this.#entriesStart;
     this.#buffer = Buffer.allocUnsafe(this.#entriesStart + Math.max(this.#entriesBytesHint, entryBytes));

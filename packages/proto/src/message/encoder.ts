@@ -1,4 +1,4 @@
-import { varintBytes, WireWriter, writeVarint } from '../wire/writer.js';
+import { varintBytes, writeVarint } from '../wire/writer.js';
 import { type Compression, compressionNumbers } from './metadata.js';
 import { finishMessage } from './payload.js';
 
@@ -32,16 +32,15 @@ const shortTextMax = 60;
 /** Larger messages are not worth keeping a buffer of their size. */
 const sharedBytesMax = 256 * 1024;
 
-/**
- * Encodes the messages of one producer into entry payloads (payload.ts), byte for byte as Pulsar's WebSocket producer does. The producer's name is
- * encoded once; the payload is copied once.
- */
+/** Where the encoders of all producers write what is copied at once. */
+let shared = Buffer.allocUnsafe(0);
+
+/** Encodes the messages of one producer into entry payloads (payload.ts), byte for byte as Pulsar's WebSocket producer does. The payload is copied once. */
 export class MessageEncoder {
-  readonly #name: Buffer;
-  #shared = Buffer.allocUnsafe(0);
+  readonly #producerName: string;
 
   constructor(producerName: string) {
-    this.#name = new WireWriter().string(1, producerName).finish();
+    this.#producerName = producerName;
   }
 
   /** A buffer of its own. */
@@ -49,21 +48,20 @@ export class MessageEncoder {
     return this.#write(Buffer.allocUnsafe(this.#bytesMax(message)), message);
   }
 
-  /** A view that is overwritten by the next call: for whoever copies it at once, as `TopicProducer.publish` does. Nothing is allocated but the view. */
+  /** A view that is overwritten by the next call to any encoder: for whoever copies it at once, as `TopicProducer.publish` does. Nothing is allocated but the view. */
   encodeShared(message: OutgoingMessage): Buffer {
     const bytesMax = this.#bytesMax(message);
     if (bytesMax > sharedBytesMax) return this.encode(message);
-    if (bytesMax > this.#shared.length) this.#shared = Buffer.allocUnsafe(Math.max(bytesMax, 2 * this.#shared.length));
-    return this.#write(this.#shared, message);
+    if (bytesMax > shared.length) shared = Buffer.allocUnsafe(Math.max(bytesMax, 2 * shared.length));
+    return this.#write(shared, message);
   }
 
   #bytesMax(message: OutgoingMessage): number {
-    return headBytes + this.#name.length + requiredBytesMax + optionalBytesMax(message) + message.payload.length;
+    return headBytes + 8 + 3 * this.#producerName.length + requiredBytesMax + optionalBytesMax(message) + message.payload.length;
   }
 
   #write(target: Buffer, message: OutgoingMessage): Buffer {
-    target.set(this.#name, headBytes);
-    let end = headBytes + this.#name.length;
+    let end = writeText(target, headBytes, 0x0a, this.#producerName);
     target[end++] = 0x10;
     end = writeInt(target, end, message.sequenceId);
     target[end++] = 0x18;
