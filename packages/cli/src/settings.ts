@@ -43,7 +43,8 @@ export function loadSettings<Schema extends ZodObject>(
     schema,
     file: options.config,
     environment: process.env,
-    environmentIgnored: otherVariables,
+    // Set for `daybook ledger`, it says nothing to a process without a cluster.
+    environmentIgnored: 'metadata' in schema.shape ? otherVariables : [...otherVariables, 'DAYBOOK_METADATA'],
     flags: { ...options.set, logFormat: options.logFormat, logLevel: options.logLevel, ...flags },
   });
 }

@@ -90,7 +90,7 @@ const ownSettings = [
 const ownVariables: ReadonlySet<string> = new Set(
   Object.values(schemas).flatMap((schema) =>
     configKeys(schema)
-      .filter((key) => ownSettings.includes(key.name))
+      .filter((key) => key.name !== 'metadata' && ownSettings.includes(key.name))
       .map((key) => key.environmentName),
   ),
 );

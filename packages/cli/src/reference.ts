@@ -1,0 +1,6 @@
+// What the generated pages of `docs/` describe. Not loaded by the command itself.
+export { bookieProcessConfigSchema } from './bookie-process-config.js';
+export { brokerProcessConfigSchema } from './broker-config.js';
+export { cliErrors } from './errors.js';
+export { otherVariables } from './settings.js';
+export { standaloneConfigSchema } from './standalone-config.js';
