@@ -102,8 +102,7 @@ export class ClientNode {
     const stored = createLedgerRecords(store);
     const records = mutation?.records?.(stored) ?? stored;
     const client = createLedgerClient({ clock, random, records, registry, bookies: pool, logger, options: world.clientOptions });
-    const made = createManagedLedgers({ clock, random, store, ledgers: client, registry, logger, settings: world.logSettings });
-    const logs = mutation?.logs?.(made) ?? made;
+    const logs = createManagedLedgers({ clock, random, store, ledgers: client, registry, logger, settings: world.logSettings });
     const isAlive = () => clock.state !== 'stopped';
     await this.#script({
       name,

@@ -60,7 +60,7 @@ function drawWorkload(random: SimRandom, bookiesCount: number): LedgerWorkload {
     thinkMsMax: [60, 200, 600][below(random, 3)] as number,
     burstMax: [2, 6, 15][below(random, 3)] as number,
     payloadBytesMax: [60, 600, 3000][below(random, 3)] as number,
-    ledgersMax: 3 + below(random, 8),
+    ledgersMax: 4 + below(random, 26),
   };
 }
 

@@ -179,7 +179,7 @@ function tellRead(world: World, run: ClientRun, log: ManagedLedger, entries: rea
 async function flush(world: World, run: ClientRun, { log, tenure }: ServedLog, cursor: Cursor): Promise<void> {
   const flushed = world.log.ackedIn(tenure);
   try {
-    await cursor.flush();
+    await (world.mutation?.cursor?.(cursor) ?? cursor).flush();
     world.history.note(run.name, `cursor flushed: mark ${cursor.markDelete.ledgerId}:${cursor.markDelete.entryId}, ${flushed.length} acks`);
     world.history.tell({ kind: 'cursor flushed', broker: run.name, log: log.name, flushed });
   } catch (error) {

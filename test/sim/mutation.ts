@@ -1,8 +1,7 @@
-import type { MetadataStore } from '@daybook/metadata';
-import type { LedgerRecords } from '@daybook/metadata';
+import type { Cursor } from '@daybook/broker';
+import type { LedgerRecords, MetadataStore } from '@daybook/metadata';
 import type { BookieService } from '@daybook/proto';
 import type { Disk } from '@daybook/runtime';
-import type { ManagedLedgers } from '@daybook/broker';
 
 /** A deliberate defect, put around a part of the core: the checkers must find it. */
 export interface Mutation {
@@ -14,5 +13,6 @@ export interface Mutation {
   disk?(disk: Disk): Disk;
   store?(store: MetadataStore): MetadataStore;
   records?(records: LedgerRecords): LedgerRecords;
-  logs?(logs: ManagedLedgers): ManagedLedgers;
+  /** Instead of a cursor's own methods. */
+  cursor?(cursor: Cursor): Pick<Cursor, 'flush'>;
 }

@@ -118,7 +118,7 @@ async function act(world: World, run: ClientRun, { directory, workload, own, bes
   const { random } = run;
   const writing = own.filter((ledger) => !ledger.isFailed && !ledger.isClosed);
   const choice = random.fraction();
-  const known = directory.ledgerIds[below(random, directory.ledgerIds.length)];
+  const known = pick(world, directory, random);
   const current = writing[below(random, writing.length)];
   if (current === undefined || (choice < 0.05 && writing.length < 3)) {
     if (directory.ledgerIds.length < workload.ledgersMax) await create(world, run, { directory, workload, own });
@@ -131,6 +131,13 @@ async function act(world: World, run: ClientRun, { directory, workload, own, bes
     beside.add(task);
     if (random.chance(0.5)) await task;
   }
+}
+
+/** Mostly one that is not closed yet: there is more to go wrong. */
+function pick(world: World, { ledgerIds }: Directory, random: SimRandom): number | undefined {
+  const open = ledgerIds.filter((ledgerId) => world.ledgers.get(ledgerId).record?.state !== 'CLOSED');
+  const from = open.length > 0 && random.chance(0.7) ? open : ledgerIds;
+  return from[below(random, from.length)];
 }
 
 async function create(world: World, run: ClientRun, { directory, workload, own }: Omit<Acting, 'beside'>): Promise<void> {
