@@ -1,8 +1,14 @@
+/** Who waits for room. */
+export interface RoomWaiter {
+  /** There is room again. */
+  roomMade(): void;
+}
+
 /** Bytes of unanswered appends over all logs of a broker. */
 export class AppendBudget {
   readonly #bytesMax: number;
   #bytes = 0;
-  #waiting = new Set<() => void>();
+  #waiting = new Set<RoomWaiter>();
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
@@ -25,15 +31,15 @@ export class AppendBudget {
     if (this.#waiting.size === 0 || this.#bytes > this.#bytesMax * 0.75) return;
     const waiting = [...this.#waiting];
     this.#waiting.clear();
-    for (const task of waiting) task();
+    for (const waiter of waiting) waiter.roomMade();
   }
 
-  /** Calls `task` once there is room again. */
-  onRoom(task: () => void): void {
-    this.#waiting.add(task);
+  /** Tells `waiter` once there is room again. */
+  onRoom(waiter: RoomWaiter): void {
+    this.#waiting.add(waiter);
   }
 
-  forget(task: () => void): void {
-    this.#waiting.delete(task);
+  forget(waiter: RoomWaiter): void {
+    this.#waiting.delete(waiter);
   }
 }

@@ -1,9 +1,10 @@
 import { type LedgerWriter, ledgerErrors } from '@daybook/ledger';
 import { type EntryId, entryPayloadBytesMax, type LedgerId } from '@daybook/proto';
 import { invariant } from '@daybook/runtime';
+import type { RoomWaiter } from './append-budget.js';
 import { AppendQueue } from './append-queue.js';
 import type { LogContext } from './context.js';
-import { CurrentLedger } from './current-ledger.js';
+import { CurrentLedger, type CurrentLedgerOwner } from './current-ledger.js';
 import { managedLedgerErrors } from './errors.js';
 import type { LedgerChain } from './ledger-chain.js';
 import { withEnd } from './ledger-infos.js';
@@ -41,7 +42,7 @@ type AppenderStats = Pick<
 >;
 
 /** The writing half of a log: one ledger at a time takes the appends; when it ends or fails, the next one takes over what was not acknowledged. */
-export class Appender {
+export class Appender implements CurrentLedgerOwner, RoomWaiter {
   readonly #context: LogContext;
   readonly #owner: AppenderOwner;
   readonly #queue = new AppendQueue();
@@ -53,13 +54,12 @@ export class Appender {
   #drainTasks: (() => void)[] = [];
   #canGrowSinceMs: number | undefined;
   #addedCount = 0;
-  readonly #checkDrain = () => this.#drain();
 
   constructor(context: LogContext, owner: AppenderOwner, writer: LedgerWriter) {
     this.#context = context;
     this.#owner = owner;
-    this.#maker = new LedgerMaker(context, owner, this.#stop.signal);
-    this.#state = { kind: 'open', current: this.#take(writer) };
+    this.#maker = new LedgerMaker(context, owner, this.#stop);
+    this.#state = { kind: 'open', current: new CurrentLedger(writer, context.clock, this) };
   }
 
   listen(listener: ManagedAppendListener): void {
@@ -73,8 +73,8 @@ export class Appender {
 
   onDrain(task: () => void): void {
     this.#drainTasks.push(task);
-    if (this.#context.budget.isFull) this.#context.budget.onRoom(this.#checkDrain);
-    else if (!this.isFull) this.#context.clock.endOfTurn(this.#checkDrain);
+    if (this.#context.budget.isFull) this.#context.budget.onRoom(this);
+    else if (!this.isFull) this.#context.clock.endOfTurn(() => this.#drain());
   }
 
   append(payload: Uint8Array): void {
@@ -124,7 +124,7 @@ export class Appender {
     await current.drained(this.#context.settings.drainWaitMaxMs);
     try {
       const end = await current.writer.close();
-      this.#confirm(current, end.lastEntryId);
+      this.confirm(current, end.lastEntryId);
     } catch (error) {
       this.#context.logger.info({ log: this.#owner.name, ledgerId: current.writer.ledgerId, error }, 'the last ledger is left for recovery');
     }
@@ -132,7 +132,7 @@ export class Appender {
     const rest = this.#queue.failAll();
     this.#context.budget.remove(rest.bytes);
     if (rest.count > 0) this.#listener?.failed(rest.count, managedLedgerErrors.CLOSED(this.#owner.name));
-    this.#context.budget.forget(this.#checkDrain);
+    this.#context.budget.forget(this);
   }
 
   /** Somebody else owns the log: from here on nothing is answered. */
@@ -142,7 +142,7 @@ export class Appender {
     this.#state = { kind: 'fenced', current, error };
     this.#stop.abort();
     this.#context.budget.remove(this.#queue.failAll().bytes);
-    this.#context.budget.forget(this.#checkDrain);
+    this.#context.budget.forget(this);
     this.#context.background(current.writer.close().catch(() => undefined));
     this.#context.logger.warn({ log: this.#owner.name, error }, 'the log cannot go on here');
     this.#owner.fenced(error);
@@ -184,23 +184,11 @@ export class Appender {
     }
   }
 
-  #take(writer: LedgerWriter): CurrentLedger {
-    const current = new CurrentLedger(writer, this.#context.clock);
-    writer.listen({
-      confirmed: (last) => this.#confirm(current, last),
-      failed: (error, last) => {
-        this.#confirm(current, last);
-        this.#writerFailed(current, error);
-      },
-    });
-    return current;
-  }
-
   #push(current: CurrentLedger, payload: Uint8Array): void {
     try {
       current.writer.push(payload);
     } catch (error) {
-      this.#writerFailed(current, error as Error);
+      this.writerFailed(current, error as Error);
       return;
     }
     this.#queue.markPushed();
@@ -217,15 +205,21 @@ export class Appender {
     }
   }
 
-  #confirm(current: CurrentLedger, last: EntryId): void {
-    const count = last - current.confirmed;
+  /** @internal For the budget. */
+  roomMade(): void {
+    this.#drain();
+  }
+
+  /** @internal For the current ledger. */
+  confirm(current: CurrentLedger, last: EntryId): void {
+    const count = last - current.lastConfirmed;
     if (count <= 0 || this.#state.current !== current || this.#state.kind === 'fenced' || this.#state.kind === 'closed') return;
     const { ledgerId } = current.writer;
     const { tail, chain } = this.#owner;
-    const first = current.confirmed + 1;
+    const first = current.lastConfirmed + 1;
     let id = first;
     const { bytes, failedBefore } = this.#queue.confirm(count, (slab, offset, length) => tail.add({ ledgerId, entryId: id++, slab, offset, length }));
-    current.confirmed = last;
+    current.lastConfirmed = last;
     chain.grow(count, bytes);
     this.#addedCount += count;
     this.#context.budget.remove(bytes);
@@ -236,7 +230,8 @@ export class Appender {
     this.#checkRoll(this.#context.clock.monoMs());
   }
 
-  #writerFailed(current: CurrentLedger, error: Error): void {
+  /** @internal For the current ledger. */
+  writerFailed(current: CurrentLedger, error: Error): void {
     if (current.failure !== undefined) return;
     current.failure = error;
     this.#maker.lastFailure = error;
@@ -312,10 +307,10 @@ export class Appender {
   /** What the ledger holds for good is answered, the rest waits for the next one. */
   #settle(current: CurrentLedger, end: LedgerEnd): void {
     const { name, chain } = this.#owner;
-    if (end.lastEntryId < current.confirmed) {
-      throw managedLedgerErrors.LOST_ENTRIES(name, current.writer.ledgerId, end.lastEntryId, current.confirmed);
+    if (end.lastEntryId < current.lastConfirmed) {
+      throw managedLedgerErrors.LOST_ENTRIES(name, current.writer.ledgerId, end.lastEntryId, current.lastConfirmed);
     }
-    this.#confirm(current, end.lastEntryId);
+    this.confirm(current, end.lastEntryId);
     this.#context.budget.remove(this.#queue.requeue());
     chain.closeLast({ entries: end.lastEntryId + 1, bytes: end.length, closedAtMs: this.#context.clock.wallMs() });
   }
@@ -329,7 +324,7 @@ export class Appender {
     const { chain } = this.#owner;
     if (dropEmpty) chain.removeEmptyLast();
     chain.append({ ledgerId: next.ledgerId, entries: 0, bytes: 0, closedAtMs: 0 });
-    const current = this.#take(next);
+    const current = new CurrentLedger(next, this.#context.clock, this);
     this.#state = { kind: this.#state.kind === 'rolling' ? 'open' : 'closing', current };
     this.#owner.switched();
     this.#pump();
@@ -338,7 +333,7 @@ export class Appender {
   #drain(): void {
     if (this.#drainTasks.length === 0 || this.#queue.bytes > this.#context.settings.appendBytesMax / 2) return;
     if (this.#context.budget.isFull) {
-      this.#context.budget.onRoom(this.#checkDrain);
+      this.#context.budget.onRoom(this);
       return;
     }
     const tasks = this.#drainTasks;

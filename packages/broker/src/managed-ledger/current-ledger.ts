@@ -1,24 +1,44 @@
-import type { LedgerWriter } from '@daybook/ledger';
-import { noEntry } from '@daybook/proto';
+import type { AppendListener, LedgerWriter } from '@daybook/ledger';
+import { type EntryId, noEntry } from '@daybook/proto';
 import type { Clock } from '@daybook/runtime';
 
+/** Whoever appends to a current ledger. */
+export interface CurrentLedgerOwner {
+  /** Everything up to `last` is acknowledged. */
+  confirm(current: CurrentLedger, last: EntryId): void;
+  writerFailed(current: CurrentLedger, error: Error): void;
+}
+
 /** The ledger that takes a log's appends. */
-export class CurrentLedger {
+export class CurrentLedger implements AppendListener {
   readonly writer: LedgerWriter;
   readonly createdMonoMs: number;
   readonly createdWallMs: number;
   /** Newest entry known to be acknowledged. */
-  confirmed: number = noEntry;
+  lastConfirmed: number = noEntry;
   failure: Error | undefined;
   readonly #clock: Clock;
+  readonly #owner: CurrentLedgerOwner;
   #isWaitingForRoom = false;
   #onProgress: (() => void) | undefined;
 
-  constructor(writer: LedgerWriter, clock: Clock) {
+  /** Listens to `writer`, which is new. `confirmed` and `failed` are for the writer to call. */
+  constructor(writer: LedgerWriter, clock: Clock, owner: CurrentLedgerOwner) {
     this.writer = writer;
     this.#clock = clock;
+    this.#owner = owner;
     this.createdMonoMs = clock.monoMs();
     this.createdWallMs = clock.wallMs();
+    writer.listen(this);
+  }
+
+  confirmed(last: EntryId): void {
+    this.#owner.confirm(this, last);
+  }
+
+  failed(error: Error, last: EntryId): void {
+    this.#owner.confirm(this, last);
+    this.#owner.writerFailed(this, error);
   }
 
   /** Takes more right now. */
@@ -36,14 +56,14 @@ export class CurrentLedger {
     });
   }
 
-  /** To be called after each change of `confirmed` or `failure`. */
+  /** To be called after each change of `lastConfirmed` or `failure`. */
   progressed(): void {
     this.#onProgress?.();
   }
 
   /** Resolves when all that was pushed is confirmed, the writer failed, or it has taken too long. */
   drained(waitMaxMs: number): Promise<void> {
-    const isDone = () => this.failure !== undefined || this.confirmed >= this.writer.lastAddPushed;
+    const isDone = () => this.failure !== undefined || this.lastConfirmed >= this.writer.lastAddPushed;
     if (isDone()) return Promise.resolve();
     return new Promise((resolve) => {
       const done = () => {

@@ -17,13 +17,15 @@ export interface CursorsOwner extends CursorLog {
 }
 
 const recoveredAtOnceMax = 16;
+const noCursors: ReadonlyMap<string, LogCursor> = new Map();
 
 /** The cursors of a log by name. */
 export class Cursors {
   readonly #context: LogContext;
   readonly #owner: CursorsOwner;
-  #durable = new Map<string, LogCursor>();
-  #opening = new Map<string, Promise<LogCursor>>();
+  /** Made for the first one: many logs have no cursor. */
+  #durable: Map<string, LogCursor> | undefined;
+  #opening: Map<string, Promise<LogCursor>> | undefined;
 
   constructor(context: LogContext, owner: CursorsOwner) {
     this.#context = context;
@@ -31,7 +33,7 @@ export class Cursors {
   }
 
   get durable(): ReadonlyMap<string, LogCursor> {
-    return this.#durable;
+    return this.#durable ?? noCursors;
   }
 
   /** Brings back all that the metadata names. Rejects when one cannot be read now: opening the log has to be tried again. */
@@ -48,11 +50,12 @@ export class Cursors {
   }
 
   open(name: string, initial: Position): Promise<LogCursor> {
-    const known = this.#durable.get(name);
+    const known = this.durable.get(name);
     if (known !== undefined) return Promise.resolve(known);
+    this.#opening ??= new Map();
     let opening = this.#opening.get(name);
     if (opening === undefined) {
-      opening = this.#create(name, initial).finally(() => this.#opening.delete(name));
+      opening = this.#create(name, initial).finally(() => this.#opening?.delete(name));
       this.#opening.set(name, opening);
     }
     return opening;
@@ -63,10 +66,10 @@ export class Cursors {
   }
 
   async delete(name: string): Promise<void> {
-    await this.#opening.get(name)?.catch(() => undefined);
-    const cursor = this.#durable.get(name);
+    await this.#opening?.get(name)?.catch(() => undefined);
+    const cursor = this.#durable?.get(name);
     if (cursor === undefined) return;
-    this.#durable.delete(name);
+    this.#durable?.delete(name);
     try {
       await cursor.store?.remove();
     } finally {
@@ -76,11 +79,11 @@ export class Cursors {
 
   /** Stores all states for the next opener. */
   async close(): Promise<void> {
-    await Promise.all([...this.#durable.values()].map((cursor) => cursor.store?.close()));
+    await Promise.all([...this.durable.values()].map((cursor) => cursor.store?.close()));
   }
 
   abandon(error: Error): void {
-    for (const cursor of this.#durable.values()) cursor.store?.abandon(error);
+    for (const cursor of this.durable.values()) cursor.store?.abandon(error);
   }
 
   async #create(name: string, initial: Position): Promise<LogCursor> {
@@ -94,6 +97,7 @@ export class Cursors {
     const cursor = new LogCursor(this.#owner, { name, acks, properties });
     const owner = { log, cursor: name, options, list, state: () => ({ acks, properties }), fenced: (error: Error) => this.#owner.fenced(error) };
     cursor.keepIn(new CursorStore(this.#context, owner, record));
+    this.#durable ??= new Map();
     this.#durable.set(name, cursor);
     return cursor;
   }

@@ -62,7 +62,8 @@ export class LedgerChain {
   append(ledger: ChainLedger): void {
     const last = this.#links.at(-1);
     invariant(last === undefined || last.ledgerId < ledger.ledgerId, 'ledger ids of a log rise');
-    this.#links.push({ ...ledger, startCount: last === undefined ? 0 : last.startCount + last.entries });
+    const { ledgerId, entries, bytes, closedAtMs } = ledger;
+    this.#links.push({ ledgerId, entries, bytes, closedAtMs, startCount: last === undefined ? 0 : last.startCount + last.entries });
     this.#totalBytes += ledger.bytes;
   }
 

@@ -17,16 +17,17 @@ export class LedgerList {
   readonly #path: string;
   readonly #name: string;
   #info: ManagedLedgerInfo;
-  #bytes: Buffer | undefined;
+  /** As found in the store; undefined when we have written since, as it then holds exactly what `#info` encodes to. */
+  #found: Buffer | undefined;
   #version: number | 'absent';
-  #turn: Promise<unknown> = Promise.resolve();
+  #turn: Promise<unknown> | undefined;
 
   private constructor(context: ListContext, place: { path: string; name: string }, found: { value: Buffer; version: number } | undefined) {
     this.#context = context;
     this.#path = place.path;
     this.#name = place.name;
     this.#info = found === undefined ? emptyLog : decodeManagedLedgerInfo(found.value);
-    this.#bytes = found?.value;
+    this.#found = found?.value;
     this.#version = found?.version ?? 'absent';
   }
 
@@ -46,7 +47,7 @@ export class LedgerList {
   async isOwned(): Promise<boolean> {
     const now = await this.#context.store.get(this.#path);
     if (now === undefined) return this.#version === 'absent';
-    return now.version === this.#version && this.#bytes !== undefined && now.value.equals(this.#bytes);
+    return now.version === this.#version && now.value.equals(this.#found ?? encodeManagedLedgerInfo(this.#info));
   }
 
   /**
@@ -54,8 +55,13 @@ export class LedgerList {
    * unanswered write did. Rejects with `MANAGED_LEDGER_FENCED` when somebody else wrote, `MANAGED_LEDGER_CLOSED` when stopped.
    */
   update(change: (info: ManagedLedgerInfo) => ManagedLedgerInfo, stop: AbortSignal): Promise<ManagedLedgerInfo> {
-    const result = this.#turn.then(() => this.#write(change(this.#info), stop));
-    this.#turn = result.catch(() => undefined);
+    const result = (this.#turn ?? Promise.resolve()).then(() => this.#write(change(this.#info), stop));
+    const turn = result
+      .catch(() => undefined)
+      .then(() => {
+        if (this.#turn === turn) this.#turn = undefined;
+      });
+    this.#turn = turn;
     return result;
   }
 
@@ -91,7 +97,7 @@ export class LedgerList {
       }
     }
     this.#info = info;
-    this.#bytes = value;
+    this.#found = undefined;
     return info;
   }
 

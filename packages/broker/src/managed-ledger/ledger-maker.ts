@@ -10,14 +10,14 @@ export class LedgerMaker {
   readonly #context: LogContext;
   readonly #options: ManagedLedgerOptions;
   readonly #name: string;
-  readonly #stop: AbortSignal;
+  readonly #stop: AbortController;
   /** Why there was none the last time, and when that was by the wall clock. */
   lastFailure: Error | undefined;
   lastFailureWallMs: number | undefined;
   /** A ledger that nothing forces is not made before this moment. */
   notBeforeMs = 0;
 
-  constructor(context: LogContext, log: { name: string; options: ManagedLedgerOptions }, stop: AbortSignal) {
+  constructor(context: LogContext, log: { name: string; options: ManagedLedgerOptions }, stop: AbortController) {
     this.#context = context;
     this.#options = log.options;
     this.#name = log.name;
@@ -39,12 +39,12 @@ export class LedgerMaker {
   async untilMade(): Promise<LedgerWriter> {
     const delay = retryDelay(this.#context);
     for (;;) {
-      if (this.#stop.aborted) throw managedLedgerErrors.CLOSED(this.#name);
+      if (this.#stop.signal.aborted) throw managedLedgerErrors.CLOSED(this.#name);
       try {
         return await this.#make();
       } catch (error) {
         this.#context.logger.warn({ log: this.#name, error }, 'no new ledger can be made: appends wait');
-        await sleepOrBookieChange(this.#context, delay.nextDelayMs(), this.#stop);
+        await sleepOrBookieChange(this.#context, delay.nextDelayMs(), this.#stop.signal);
       }
     }
   }

@@ -14,6 +14,8 @@ export interface LedgerEnd {
 
 export const noPassword = new Uint8Array(0);
 const utf8 = new TextEncoder();
+const application = utf8.encode('pulsar');
+const component = utf8.encode('managed-ledger');
 
 /** A ledger for a log, or with `cursor` for a cursor of it. Pulsar's tools tell them apart by these names. */
 export function createLedger(
@@ -22,8 +24,8 @@ export function createLedger(
   owner: { name: string; cursor?: string },
 ): Promise<LedgerWriter> {
   const customMetadata = new Map<string, Uint8Array>([
-    ['application', utf8.encode('pulsar')],
-    ['component', utf8.encode('managed-ledger')],
+    ['application', application],
+    ['component', component],
     ['pulsar/managed-ledger', utf8.encode(owner.name)],
   ]);
   if (owner.cursor !== undefined) customMetadata.set('pulsar/cursor', utf8.encode(owner.cursor));

@@ -16,6 +16,12 @@ import type { Cursor, ManagedAppendListener, ManagedLedger, ManagedLedgerOptions
 import { TailCache } from './tail-cache.js';
 import { trimmableCount } from './trim.js';
 
+/** Whoever holds the logs. */
+export interface LogKeeper {
+  /** Called once, when the log can no longer be used here. */
+  logEnded(log: OpenLog): void;
+}
+
 /** A log that this broker holds open; see {@link ManagedLedger}. Puts together the parts: appender, reads, cursors, trimming. */
 export class OpenLog implements ManagedLedger {
   readonly name: string;
@@ -29,8 +35,7 @@ export class OpenLog implements ManagedLedger {
   readonly #cursors: Cursors;
   readonly #waiters = new AppendWaiters();
   readonly #stop = new AbortController();
-  /** Called once, when the log can no longer be used here. */
-  readonly #onEnd: () => void;
+  readonly #keeper: LogKeeper;
   #lastConfirmed: Position;
   #trimming: Promise<void> | undefined;
   #trimNotBeforeMs: number | undefined;
@@ -38,14 +43,14 @@ export class OpenLog implements ManagedLedger {
 
   constructor(
     context: LogContext,
-    log: { name: string; options: ManagedLedgerOptions; chain: LedgerChain; list: LedgerList; writer: LedgerWriter; onEnd: () => void },
+    log: { name: string; options: ManagedLedgerOptions; chain: LedgerChain; list: LedgerList; writer: LedgerWriter; keeper: LogKeeper },
   ) {
     this.#context = context;
     this.name = log.name;
     this.options = log.options;
     this.chain = log.chain;
     this.list = log.list;
-    this.#onEnd = log.onEnd;
+    this.#keeper = log.keeper;
     this.#lastConfirmed = log.chain.newest();
     this.#reads = new LogReads({ chain: this.chain, tail: this.tail, readers: context.readers });
     this.#cursors = new Cursors(context, this);
@@ -64,7 +69,7 @@ export class OpenLog implements ManagedLedger {
     this.#cursors.abandon(error);
     this.#stop.abort();
     this.#ending ??= Promise.resolve();
-    this.#onEnd();
+    this.#keeper.logEnded(this);
   }
 
   get lastConfirmed(): Position {
@@ -230,7 +235,7 @@ export class OpenLog implements ManagedLedger {
     this.#cursors.abandon(error);
     this.#release();
     this.#ending ??= Promise.resolve();
-    this.#onEnd();
+    this.#keeper.logEnded(this);
   }
 
   async #close(): Promise<void> {
@@ -241,7 +246,7 @@ export class OpenLog implements ManagedLedger {
     await this.#cursors.close();
     this.#stop.abort();
     this.#release();
-    this.#onEnd();
+    this.#keeper.logEnded(this);
   }
 
   async #delete(): Promise<void> {
@@ -253,7 +258,7 @@ export class OpenLog implements ManagedLedger {
     try {
       await deleteLog(this.#context, this.name, this.list);
     } finally {
-      this.#onEnd();
+      this.#keeper.logEnded(this);
     }
   }
 

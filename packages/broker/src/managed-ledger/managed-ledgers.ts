@@ -9,7 +9,7 @@ import { EntryCache } from './entry-cache.js';
 import { managedLedgerErrors } from './errors.js';
 import { LedgerList } from './ledger-list.js';
 import { LedgerReaders } from './ledger-readers.js';
-import type { OpenLog } from './managed-ledger.js';
+import type { LogKeeper, OpenLog } from './managed-ledger.js';
 import type { ManagedLedger, ManagedLedgerOptions, ManagedLedgers } from './managed-ledger-api.js';
 import { openLog } from './open-log.js';
 import { defaultSettings, type ManagedLedgersSettings } from './settings.js';
@@ -38,11 +38,11 @@ export interface ManagedLedgersMetrics {
   readonly openReadersCount: number;
 }
 
-class BrokerLogs implements ManagedLedgers, ManagedLedgersMetrics {
+class BrokerLogs implements ManagedLedgers, ManagedLedgersMetrics, LogKeeper {
   readonly #context: LogContext;
   readonly #tasks: TaskSet;
   readonly #logs = new Map<string, Promise<OpenLog>>();
-  readonly #serving = new Set<OpenLog>();
+  readonly #serving = new Map<OpenLog, Promise<OpenLog>>();
   #timer: Timer | undefined;
   #isClosed = false;
 
@@ -112,25 +112,31 @@ class BrokerLogs implements ManagedLedgers, ManagedLedgersMetrics {
     await this.#tasks.close();
   }
 
+  logEnded(log: OpenLog): void {
+    const opening = this.#serving.get(log);
+    if (opening === undefined) return;
+    this.#serving.delete(log);
+    this.#forget(log.name, opening);
+  }
+
   #open(name: string, options: ManagedLedgerOptions): Promise<OpenLog> {
-    let log: OpenLog | undefined;
-    const forget = () => {
-      if (this.#logs.get(name) === opening) this.#logs.delete(name);
-      if (log !== undefined) this.#serving.delete(log);
-    };
-    const opening = openLog(this.#context, { name, options, onEnd: forget }).then(
+    const opening = openLog(this.#context, { name, options, keeper: this }).then(
       (opened) => {
-        log = opened;
-        if (opened.ending === undefined) this.#serving.add(opened);
+        if (opened.ending === undefined) this.#serving.set(opened, opening);
+        else this.#forget(name, opening);
         this.#arm();
         return opened;
       },
       (error: Error) => {
-        forget();
+        this.#forget(name, opening);
         throw error;
       },
     );
     return opening;
+  }
+
+  #forget(name: string, opening: Promise<OpenLog>): void {
+    if (this.#logs.get(name) === opening) this.#logs.delete(name);
   }
 
   #arm(): void {
@@ -138,7 +144,7 @@ class BrokerLogs implements ManagedLedgers, ManagedLedgersMetrics {
     this.#timer = this.#context.clock.after(this.#context.settings.sweepIntervalMs, () => {
       this.#timer = undefined;
       const nowMs = this.#context.clock.monoMs();
-      for (const log of this.#serving) log.tick(nowMs);
+      for (const log of this.#serving.keys()) log.tick(nowMs);
       this.#context.cache.sweep();
       this.#context.readers.sweep();
       this.#arm();

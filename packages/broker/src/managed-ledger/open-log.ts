@@ -7,14 +7,14 @@ import { type ChainLedger, LedgerChain } from './ledger-chain.js';
 import { chainLedger, withEnd, without } from './ledger-infos.js';
 import { LedgerList } from './ledger-list.js';
 import { createLedger, deleteLedgers, recoveredEnd } from './ledger-switch.js';
-import { OpenLog } from './managed-ledger.js';
+import { type LogKeeper, OpenLog } from './managed-ledger.js';
 import type { ManagedLedgerOptions } from './managed-ledger-api.js';
 
 /**
  * Takes a log over. The order makes it safe: first the last ledger's writer is fenced and its end known, then the list is changed by compare-and-set (whoever
  * had the log finds out at the next write), then cursors are recovered (fencing their writers), then the log is served.
  */
-export async function openLog(context: LogContext, log: { name: string; options: ManagedLedgerOptions; onEnd: () => void }): Promise<OpenLog> {
+export async function openLog(context: LogContext, log: { name: string; options: ManagedLedgerOptions; keeper: LogKeeper }): Promise<OpenLog> {
   const { name, options } = log;
   const list = await LedgerList.read(context, { path: paths.managedLedger(name), name });
   const wasNew = list.isNew;

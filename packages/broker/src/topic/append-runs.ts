@@ -4,8 +4,8 @@ import { invariant } from '@daybook/runtime';
  * Who appended what, oldest first: a ring of runs (producer, number of consecutive appends). The log answers in order and by count, so nothing is kept per message.
  */
 export class AppendRuns<Owner> {
-  #owners: (Owner | undefined)[] = new Array(16).fill(undefined);
-  #counts = new Float64Array(16);
+  #owners: (Owner | undefined)[] = [];
+  #counts: number[] = [];
   #head = 0;
   #size = 0;
   #total = 0;
@@ -57,9 +57,9 @@ export class AppendRuns<Owner> {
   }
 
   #grow(): void {
-    const capacity = this.#owners.length * 2;
+    const capacity = Math.max(1, this.#owners.length * 2);
     const owners: (Owner | undefined)[] = new Array(capacity).fill(undefined);
-    const counts = new Float64Array(capacity);
+    const counts: number[] = new Array(capacity).fill(0);
     for (let i = 0; i < this.#size; i++) {
       const from = this.#index(i);
       owners[i] = this.#owners[from];

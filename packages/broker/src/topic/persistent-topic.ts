@@ -25,18 +25,16 @@ import type { TopicStats } from './topic-stats.js';
 /** How long an unload waits for publishes under way before it fails them. */
 const drainMaxMs = 1000;
 
-export interface PersistentTopicParts {
-  name: TopicName;
-  brokerId: string;
-  clock: Clock;
-  random: Random;
-  /** Just opened; nobody listens to it yet. */
-  log: ManagedLedger;
-  limits: DispatchLimits;
+/** What all topics of a broker share. */
+export interface TopicHost {
+  readonly brokerId: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly limits: DispatchLimits;
   /** A producer name never used before. */
-  makeProducerName: () => string;
+  makeProducerName(): string;
   /** The log cannot be written any more (another broker has it): the sessions were ended, forget this topic and close its log. */
-  lost: (topic: PersistentTopic, error: Error) => void;
+  lost(topic: PersistentTopic, error: Error): void;
 }
 
 /**
@@ -48,26 +46,29 @@ export interface PersistentTopicParts {
 export class PersistentTopic implements Topic, ProducerOwner, ManagedAppendListener {
   readonly name: TopicName;
   readonly log: ManagedLedger;
-  readonly brokerId: string;
   readonly producers = new Producers();
   readonly subscriptions: Subscriptions;
   readonly inRate = new RateWindow();
   messagesInCount = 0;
   bytesInCount = 0;
-  readonly #parts: PersistentTopicParts;
+  readonly #host: TopicHost;
   readonly #runs = new AppendRuns<Producer>();
   #state: 'open' | 'closing' | 'closed' = 'open';
   #whenDrained: (() => void) | undefined;
   #ratedCount = 0;
   #ratedBytes = 0;
 
-  constructor(parts: PersistentTopicParts) {
-    this.name = parts.name;
-    this.log = parts.log;
-    this.brokerId = parts.brokerId;
-    this.#parts = parts;
-    parts.log.listen(this);
-    this.subscriptions = new Subscriptions({ topicName: parts.name.full, ...parts });
+  /** Over a log that was just opened: nobody listens to it yet. */
+  constructor(host: TopicHost, name: TopicName, log: ManagedLedger) {
+    this.name = name;
+    this.log = log;
+    this.#host = host;
+    log.listen(this);
+    this.subscriptions = new Subscriptions(host, name.full, log);
+  }
+
+  get brokerId(): string {
+    return this.#host.brokerId;
   }
 
   get isClosed(): boolean {
@@ -92,8 +93,8 @@ export class PersistentTopic implements Topic, ProducerOwner, ManagedAppendListe
       owner: this,
       session,
       options,
-      makeName: this.#parts.makeProducerName,
-      connectedSinceMs: this.#parts.clock.wallMs(),
+      makeName: () => this.#host.makeProducerName(),
+      connectedSinceMs: this.#host.clock.wallMs(),
       topicName: this.name.full,
     });
   }
@@ -118,7 +119,7 @@ export class PersistentTopic implements Topic, ProducerOwner, ManagedAppendListe
   }
 
   stats(): TopicStats {
-    return persistentTopicStats(this, this.#parts.clock.monoMs());
+    return persistentTopicStats(this, this.#host.clock.monoMs());
   }
 
   internalStats(): ManagedLedgerStats {
@@ -144,12 +145,12 @@ export class PersistentTopic implements Topic, ProducerOwner, ManagedAppendListe
       this.log.append(entry);
     } catch (error) {
       // Answered in its turn with everything else that is under way, and never from inside `publish`.
-      this.#parts.clock.endOfTurn(() => this.#lose(error instanceof Error ? error : new Error(String(error))));
+      this.#host.clock.endOfTurn(() => this.#lose(error instanceof Error ? error : new Error(String(error))));
     }
   }
 
   appended(ledgerId: LedgerId, first: EntryId, count: number): void {
-    const monoMs = this.#parts.clock.monoMs();
+    const monoMs = this.#host.clock.monoMs();
     this.inRate.add(monoMs, this.messagesInCount - this.#ratedCount, this.bytesInCount - this.#ratedBytes);
     this.#ratedCount = this.messagesInCount;
     this.#ratedBytes = this.bytesInCount;
@@ -190,7 +191,7 @@ export class PersistentTopic implements Topic, ProducerOwner, ManagedAppendListe
 
   #drain(): Promise<void> {
     return new Promise((resolve) => {
-      const timer = this.#parts.clock.after(drainMaxMs, resolve);
+      const timer = this.#host.clock.after(drainMaxMs, resolve);
       this.#whenDrained = () => {
         timer.cancel();
         resolve();
@@ -207,7 +208,7 @@ export class PersistentTopic implements Topic, ProducerOwner, ManagedAppendListe
   #lose(error: Error): void {
     if (this.#state === 'closed') return;
     this.#end('unloaded', error);
-    this.#parts.lost(this, error);
+    this.#host.lost(this, error);
   }
 
   #end(reason: EndReason, error: Error): void {

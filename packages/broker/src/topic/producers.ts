@@ -20,7 +20,7 @@ export class Producer implements TopicProducer {
   messagesInCount = 0;
   bytesInCount = 0;
   readonly #owner: ProducerOwner;
-  readonly #removed: (producer: Producer) => void;
+  readonly #producers: Producers;
   /** What of the counters the rate knows already. */
   #ratedCount = 0;
   #ratedBytes = 0;
@@ -34,10 +34,10 @@ export class Producer implements TopicProducer {
     producerName: string;
     producerId: number;
     connectedSinceMs: number;
-    removed: (producer: Producer) => void;
+    producers: Producers;
   }) {
     this.#owner = parts.owner;
-    this.#removed = parts.removed;
+    this.#producers = parts.producers;
     this.session = parts.session;
     this.producerName = parts.producerName;
     this.producerId = parts.producerId;
@@ -77,7 +77,7 @@ export class Producer implements TopicProducer {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#removed(this);
+    this.#producers.removed(this);
   }
 
   end(reason: EndReason): void {
@@ -94,6 +94,11 @@ export class Producers {
 
   get count(): number {
     return this.#byName.size;
+  }
+
+  /** @internal For a producer that closes. */
+  removed(producer: Producer): void {
+    this.#byName.delete(producer.producerName);
   }
 
   list(): Producer[] {
@@ -119,7 +124,7 @@ export class Producers {
       producerName,
       producerId: this.#nextId++,
       connectedSinceMs: parts.connectedSinceMs,
-      removed: (closed) => this.#byName.delete(closed.producerName),
+      producers: this,
     });
     this.#byName.set(producerName, producer);
     return producer;

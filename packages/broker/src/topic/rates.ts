@@ -8,45 +8,45 @@ const windowMs = bucketMs * (bucketsCount - 1);
  * topic costs no time, and one that never had traffic no memory.
  */
 export class RateWindow {
-  #counts: Float64Array | undefined;
-  #bytes: Float64Array | undefined;
+  /** Messages, then bytes, of each bucket. */
+  #sums: number[] | undefined;
   #bucket = 0;
   #beganMs = 0;
 
   /** Once per batch; `nowMs` on the monotonic clock. */
   add(nowMs: number, count: number, bytes: number): void {
-    if (this.#counts === undefined || this.#bytes === undefined) {
-      this.#counts = new Float64Array(bucketsCount);
-      this.#bytes = new Float64Array(bucketsCount);
+    if (this.#sums === undefined) {
+      this.#sums = new Array(2 * bucketsCount).fill(0);
       this.#bucket = Math.floor(nowMs / bucketMs);
-      this.#beganMs = nowMs;
+      this.#beganMs = Math.floor(nowMs);
     }
-    this.#advance(nowMs);
-    const index = this.#bucket % bucketsCount;
-    this.#counts[index]! += count;
-    this.#bytes[index]! += bytes;
+    this.#advance(this.#sums, nowMs);
+    const index = 2 * (this.#bucket % bucketsCount);
+    this.#sums[index]! += count;
+    this.#sums[index + 1]! += bytes;
   }
 
   read(nowMs: number): { countPerSecond: number; bytesPerSecond: number } {
-    if (this.#counts === undefined || this.#bytes === undefined) return { countPerSecond: 0, bytesPerSecond: 0 };
-    this.#advance(nowMs);
+    if (this.#sums === undefined) return { countPerSecond: 0, bytesPerSecond: 0 };
+    this.#advance(this.#sums, nowMs);
+    let count = 0;
+    let bytes = 0;
+    for (let index = 0; index < this.#sums.length; index += 2) {
+      count += this.#sums[index]!;
+      bytes += this.#sums[index + 1]!;
+    }
     const spanMs = Math.min(windowMs + (nowMs % bucketMs), Math.max(1000, nowMs - this.#beganMs));
-    return { countPerSecond: (sum(this.#counts) * 1000) / spanMs, bytesPerSecond: (sum(this.#bytes) * 1000) / spanMs };
+    return { countPerSecond: (count * 1000) / spanMs, bytesPerSecond: (bytes * 1000) / spanMs };
   }
 
-  #advance(nowMs: number): void {
+  #advance(sums: number[], nowMs: number): void {
     const bucket = Math.floor(nowMs / bucketMs);
     const steps = Math.min(bucket - this.#bucket, bucketsCount);
-    for (let i = 1; i <= steps; i++) {
-      this.#counts![(this.#bucket + i) % bucketsCount] = 0;
-      this.#bytes![(this.#bucket + i) % bucketsCount] = 0;
+    for (let step = 1; step <= steps; step++) {
+      const index = 2 * ((this.#bucket + step) % bucketsCount);
+      sums[index] = 0;
+      sums[index + 1] = 0;
     }
     this.#bucket = Math.max(bucket, this.#bucket);
   }
-}
-
-function sum(values: Float64Array): number {
-  let total = 0;
-  for (const value of values) total += value;
-  return total;
 }

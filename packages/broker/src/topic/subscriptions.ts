@@ -7,29 +7,33 @@ import { startOf } from './start-position.js';
 import { Tombstones } from './tombstones.js';
 import type { ConsumerSession, EndReason, InitialPosition, SubscribeOptions } from './topic-api.js';
 
-export interface SubscriptionsParts {
-  topicName: string;
-  clock: Clock;
-  random: Random;
-  log: ManagedLedger;
-  limits: DispatchLimits;
+/** What the subscriptions of all topics share. */
+export interface SubscriptionsHost {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly limits: DispatchLimits;
 }
 
 /** The subscriptions of one topic, by name: those with a durable cursor from the start, transient ones while their consumers live. */
 export class Subscriptions implements SubscriptionHost {
-  readonly #parts: SubscriptionsParts;
+  readonly #host: SubscriptionsHost;
+  readonly #topicName: string;
+  readonly #log: ManagedLedger;
   readonly #byName = new Map<string, Subscription>();
   /** Names whose cursor is being made or deleted right now: the next one to use the name waits for it. */
-  readonly #busy = new Map<string, Promise<void>>();
+  #busy: Map<string, Promise<void>> | undefined;
   readonly #tombstones: Tombstones;
   #isClosed = false;
   /** Of subscriptions that are gone. */
-  #goneOut = { messages: 0, bytes: 0 };
+  #goneMessagesOut = 0;
+  #goneBytesOut = 0;
 
-  constructor(parts: SubscriptionsParts) {
-    this.#parts = parts;
-    this.#tombstones = new Tombstones(parts.clock);
-    for (const cursor of parts.log.cursors.values()) this.#add(cursor);
+  constructor(host: SubscriptionsHost, topicName: string, log: ManagedLedger) {
+    this.#host = host;
+    this.#topicName = topicName;
+    this.#log = log;
+    this.#tombstones = new Tombstones(host.clock);
+    for (const cursor of log.cursors.values()) this.#add(cursor);
   }
 
   get names(): string[] {
@@ -47,7 +51,7 @@ export class Subscriptions implements SubscriptionHost {
   }
 
   outTotals(): { messages: number; bytes: number } {
-    const total = { ...this.#goneOut };
+    const total = { messages: this.#goneMessagesOut, bytes: this.#goneBytesOut };
     for (const subscription of this.#byName.values()) {
       total.messages += subscription.traffic.messagesOutCount;
       total.bytes += subscription.traffic.bytesOutCount;
@@ -58,7 +62,7 @@ export class Subscriptions implements SubscriptionHost {
   /** `TOPIC_SUBSCRIPTION_NOT_FOUND`. */
   get(name: string): Subscription {
     const subscription = this.#byName.get(name);
-    if (subscription === undefined) throw topicErrors.SUBSCRIPTION_NOT_FOUND(name, this.#parts.topicName);
+    if (subscription === undefined) throw topicErrors.SUBSCRIPTION_NOT_FOUND(name, this.#topicName);
     return subscription;
   }
 
@@ -69,19 +73,20 @@ export class Subscriptions implements SubscriptionHost {
       this.#assertOpen();
       const existing = this.#byName.get(name);
       if (existing !== undefined) return this.#attach(existing, options, session);
-      if (this.#busy.has(name)) {
-        await this.#busy.get(name);
+      const busy = this.#busy?.get(name);
+      if (busy !== undefined) {
+        await busy;
       } else {
-        if (this.#tombstones.has(name)) throw topicErrors.RECENTLY_DELETED(`subscription ${name} of ${this.#parts.topicName}`);
+        if (this.#tombstones.has(name)) throw topicErrors.RECENTLY_DELETED(`subscription ${name} of ${this.#topicName}`);
         if (options.isDurable) await this.#whileBusy(name, () => this.#open(name, options.initial));
-        else this.#add(this.#parts.log.openTransientCursor(name, startOf(this.#parts.log, options.initial)));
+        else this.#add(this.#log.openTransientCursor(name, startOf(this.#log, options.initial)));
       }
     }
   }
 
   /** `TOPIC_SUBSCRIPTION_EXISTS`. */
   async create(name: string, initial: InitialPosition): Promise<void> {
-    while (this.#busy.has(name)) await this.#busy.get(name);
+    await this.#untilIdle(name);
     this.#assertOpen();
     if (this.#byName.has(name)) throw topicErrors.SUBSCRIPTION_EXISTS();
     this.#tombstones.lift(name);
@@ -89,7 +94,7 @@ export class Subscriptions implements SubscriptionHost {
   }
 
   async delete(name: string, force: boolean): Promise<void> {
-    while (this.#busy.has(name)) await this.#busy.get(name);
+    await this.#untilIdle(name);
     const subscription = this.get(name);
     if (subscription.consumers.length > 0) {
       if (!force) throw topicErrors.SUBSCRIPTION_IN_USE();
@@ -107,11 +112,11 @@ export class Subscriptions implements SubscriptionHost {
     if (!cursor.isDurable) return;
     await this.#whileBusy(name, async () => {
       try {
-        await this.#parts.log.deleteCursor(name);
+        await this.#log.deleteCursor(name);
       } catch (error) {
         // Not deleted as far as we know: it must not be gone from sight while it still holds data back.
         this.#tombstones.lift(name);
-        const left = this.#parts.log.cursors.get(name);
+        const left = this.#log.cursors.get(name);
         if (left !== undefined && !this.#isClosed) this.#add(left);
         throw error;
       }
@@ -136,21 +141,21 @@ export class Subscriptions implements SubscriptionHost {
   }
 
   async #open(name: string, initial: InitialPosition): Promise<void> {
-    const { log } = this.#parts;
-    const cursor = await log.openCursor(name, startOf(log, initial));
+    const cursor = await this.#log.openCursor(name, startOf(this.#log, initial));
     this.#assertOpen();
     this.#add(cursor);
   }
 
   #add(cursor: Cursor): void {
-    const { clock, random, log, limits } = this.#parts;
+    const { clock, random, limits } = this.#host;
+    const log = this.#log;
     this.#byName.set(cursor.name, new Subscription({ name: cursor.name, clock, random, log, cursor, limits, host: this }));
   }
 
   #forget(subscription: Subscription): void {
     this.#byName.delete(subscription.name);
-    this.#goneOut.messages += subscription.traffic.messagesOutCount;
-    this.#goneOut.bytes += subscription.traffic.bytesOutCount;
+    this.#goneMessagesOut += subscription.traffic.messagesOutCount;
+    this.#goneBytesOut += subscription.traffic.bytesOutCount;
   }
 
   async #whileBusy(name: string, work: () => Promise<void>): Promise<void> {
@@ -159,6 +164,7 @@ export class Subscriptions implements SubscriptionHost {
       () => {},
       () => {},
     );
+    this.#busy ??= new Map();
     this.#busy.set(name, settled);
     try {
       await done;
@@ -167,7 +173,11 @@ export class Subscriptions implements SubscriptionHost {
     }
   }
 
+  async #untilIdle(name: string): Promise<void> {
+    while (this.#busy?.has(name)) await this.#busy.get(name);
+  }
+
   #assertOpen(): void {
-    if (this.#isClosed) throw topicErrors.UNAVAILABLE(this.#parts.topicName, 'it is being closed');
+    if (this.#isClosed) throw topicErrors.UNAVAILABLE(this.#topicName, 'it is being closed');
   }
 }

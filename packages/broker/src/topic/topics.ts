@@ -2,13 +2,13 @@ import { type MetadataStore, paths } from '@daybook/metadata';
 import { managedLedgerName, type TopicName, topicNameOfManagedLedger } from '@daybook/proto';
 import { type Clock, DaybookError, type Logger, type Random } from '@daybook/runtime';
 import type { Topics } from '../broker-api.js';
-import type { ManagedLedger, ManagedLedgerOptions, ManagedLedgers } from '../managed-ledger/managed-ledger-api.js';
+import type { ManagedLedgerOptions, ManagedLedgers } from '../managed-ledger/managed-ledger-api.js';
 import { heartbeatBroker } from '../ownership/lookup.js';
 import type { Ownership } from '../ownership/ownership.js';
 import type { Policies } from '../policies/namespace-policies.js';
 import type { DispatchLimits } from '../subscription/subscription.js';
 import { topicErrors } from './errors.js';
-import { PersistentTopic } from './persistent-topic.js';
+import { PersistentTopic, type TopicHost } from './persistent-topic.js';
 import { Tombstones } from './tombstones.js';
 import type { InitialPosition, Topic } from './topic-api.js';
 
@@ -39,6 +39,7 @@ type Entry =
 /** The topics this broker serves. */
 export class ServedTopics implements Topics {
   readonly #parts: ServedTopicsParts;
+  readonly #host: TopicHost;
   readonly #entries = new Map<string, Entry>();
   readonly #tombstones: Tombstones;
   /** Counts the sessions lost: a topic that was being opened in an earlier one is not served. */
@@ -47,6 +48,8 @@ export class ServedTopics implements Topics {
 
   constructor(parts: ServedTopicsParts) {
     this.#parts = parts;
+    const { brokerId, clock, random, limits, makeProducerName } = parts;
+    this.#host = { brokerId, clock, random, limits, makeProducerName, lost: (topic, error) => this.#lost(topic, error) };
     this.#tombstones = new Tombstones(parts.clock);
   }
 
@@ -144,8 +147,8 @@ export class ServedTopics implements Topics {
   /** The metadata session is lost: nothing is ours any more. Sessions end now; logs are closed behind their back, and fencing does the rest. */
   abandonAll(error: Error): void {
     this.#epoch++;
-    for (const [full, entry] of this.#entries) {
-      if (entry.at === 'served') this.#lost(full, entry.topic, error);
+    for (const entry of this.#entries.values()) {
+      if (entry.at === 'served') this.#lost(entry.topic, error);
     }
   }
 
@@ -210,21 +213,7 @@ export class ServedTopics implements Topics {
       throw topicErrors.UNAVAILABLE(name.full, this.#isClosed ? 'this broker is shutting down' : 'the metadata session was lost');
     }
     logger.info({ topic: name.full, tookMs: Math.round(clock.monoMs() - startMs) }, 'topic loaded');
-    return this.#topicOver(name, log);
-  }
-
-  #topicOver(name: TopicName, log: ManagedLedger): PersistentTopic {
-    const { brokerId, clock, random, limits, makeProducerName } = this.#parts;
-    return new PersistentTopic({
-      name,
-      brokerId,
-      clock,
-      random,
-      log,
-      limits,
-      makeProducerName,
-      lost: (topic, error) => this.#lost(name.full, topic, error),
-    });
+    return new PersistentTopic(this.#host, name, log);
   }
 
   async #checkCreatable(name: TopicName, creation: Creation): Promise<void> {
@@ -249,7 +238,8 @@ export class ServedTopics implements Topics {
     this.#parts.logger.info({ topic: full }, 'topic deleted');
   }
 
-  #lost(full: string, topic: PersistentTopic, error: Error): void {
+  #lost(topic: PersistentTopic, error: Error): void {
+    const { full } = topic.name;
     topic.abort(error);
     const entry = this.#entries.get(full);
     if (entry?.at !== 'served' || entry.topic !== topic) return;

@@ -1,6 +1,6 @@
 import type { Position, TopicName } from '@daybook/proto';
 import { EventQueue, SimClock, SimRandom } from '@daybook/runtime/sim';
-import { PersistentTopic } from '../../topic/persistent-topic.js';
+import { PersistentTopic, type TopicHost } from '../../topic/persistent-topic.js';
 import { MemoryLogs, type MemoryManagedLedger, MemoryManagedLedgers } from '../../topic/testing/memory-managed-ledger.js';
 import type { ConsumerSession, Delivery, EndReason, ProducerSession, SubscribeOptions, TopicConsumer, TopicProducer } from '../../topic/topic-api.js';
 import type { DispatchLimits } from '../subscription.js';
@@ -133,18 +133,17 @@ export class TopicWorld {
   /** Opens the topic (again). */
   async load(): Promise<void> {
     this.log = await this.complete(this.ledgers.open('public/default/persistent/t'));
-    this.topic = new PersistentTopic({
-      name: testTopicName(),
+    const host: TopicHost = {
       brokerId: 'broker:8080',
       clock: this.clock,
       random: this.random,
-      log: this.log,
       limits: this.limits,
       makeProducerName: () => `made-${this.#names++}`,
       lost: (_, error) => {
         this.lost = error;
       },
-    });
+    };
+    this.topic = new PersistentTopic(host, testTopicName(), this.log);
   }
 
   /** Runs time until the promise is settled. */
