@@ -65,6 +65,15 @@ export class CursorRecord {
     return this.#info;
   }
 
+  /** Reads it again: whoever had the log before may have written it once more. Undefined when it is gone. */
+  async reread(): Promise<ManagedCursorInfo | undefined> {
+    const found = await this.#context.store.get(this.#path);
+    if (found === undefined) return undefined;
+    this.#info = decodeManagedCursorInfo(found.value);
+    this.#version = found.version;
+    return this.#info;
+  }
+
   /**
    * Replaces the record; returns the one it replaced, which is another than {@link info} when a broker that no longer owns the log was the last to write.
    * Tries until `stop`. `MANAGED_LEDGER_FENCED`, `MANAGED_LEDGER_CLOSED`.

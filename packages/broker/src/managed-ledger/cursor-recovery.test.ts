@@ -21,11 +21,16 @@ function stateOf(mark: number, step: number): { acks: AckSet; entries: Buffer[] 
   return { acks, entries: encodeCursorState(acks, new Map([['p', 7n]]), 500) };
 }
 
-async function recovered(entries: readonly Buffer[]) {
-  const world = new LogWorld({ delayMs: 0 });
+async function newLedgerWith(world: LogWorld, entries: readonly Buffer[]) {
   const { client: ledgers } = world.bookies.connect();
   const writer = await world.settle(createLedger({ ledgers }, smallOptions, { name: 'log', cursor: 's' }));
   for (const entry of entries) await world.settle(writer.append(entry));
+  return writer;
+}
+
+async function recovered(entries: readonly Buffer[]) {
+  const world = new LogWorld({ delayMs: 0 });
+  const writer = await newLedgerWith(world, entries);
   const info = { ...newCursorInfo(position(200, 1), 0), cursorLedgerId: writer.ledgerId };
   const logger = silentLogger;
   return world.settle(recoverCursor({ ledgers: world.bookies.connect().client, logger }, { log: 'log', name: 's', info, chain }));
@@ -48,6 +53,21 @@ t.test('cursor recovery: no whole state, no entry, or bytes that are none → th
   for (const entries of [[], stateOf(10, 3).entries.slice(0, 2), [Buffer.from('nonsense')]]) {
     t.same((await recovered(entries)).acks.mark, position(200, 1));
   }
+});
+
+t.test('cursor recovery: ledger gone because the owner before moved on meanwhile → the state in its new ledger', async () => {
+  const world = new LogWorld({ delayMs: 0 });
+  const { client: ledgers } = world.bookies.connect();
+  const { acks, entries } = stateOf(10, 3);
+  const [left, right] = [
+    await world.settle(createLedger({ ledgers }, smallOptions, { name: 'log', cursor: 's' })),
+    await newLedgerWith(world, entries),
+  ];
+  await world.settle(ledgers.delete(left.ledgerId));
+  const record = (writer: { ledgerId: LedgerId }) => ({ ...newCursorInfo(position(200, 1), 0), cursorLedgerId: writer.ledgerId });
+  const current = async () => record(right);
+  const found = await world.settle(recoverCursor({ ledgers, logger: silentLogger }, { log: 'log', name: 's', info: record(left), chain, current }));
+  t.same([found.acks.mark, found.acks.aboveCount], [acks.mark, acks.aboveCount]);
 });
 
 t.test('cursor recovery: ranges across ledgers and beyond the end → only entries that exist', async () => {

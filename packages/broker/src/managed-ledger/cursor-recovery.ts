@@ -25,16 +25,35 @@ interface Stored {
  */
 export async function recoverCursor(
   context: Pick<LogContext, 'ledgers' | 'logger'>,
-  cursor: { log: string; name: string; info: ManagedCursorInfo; chain: LedgerChain },
+  cursor: {
+    log: string;
+    name: string;
+    info: ManagedCursorInfo;
+    chain: LedgerChain;
+    /** Reads the record again. */
+    current?(): Promise<ManagedCursorInfo | undefined>;
+  },
 ): Promise<RecoveredCursor> {
-  const { info, chain } = cursor;
-  const inline: Stored = { markDelete: info.markDelete, ranges: info.individuallyDeleted, words: [], properties: info.properties };
-  let stored = inline;
-  if (info.cursorLedgerId !== undefined) {
-    const found = await readCursorLedger(context, info.cursorLedgerId, cursor);
-    if (found !== undefined) stored = found;
+  const stored = await readState(context, cursor);
+  return { acks: restored(stored, cursor.chain), properties: new Map(stored.properties.map(({ name, value }) => [name, value])) };
+}
+
+async function readState(context: Pick<LogContext, 'ledgers' | 'logger'>, cursor: Parameters<typeof recoverCursor>[1]): Promise<Stored> {
+  for (let { info } = cursor; ; ) {
+    const { cursorLedgerId: ledgerId } = info;
+    const inline: Stored = { markDelete: info.markDelete, ranges: info.individuallyDeleted, words: [], properties: info.properties };
+    if (ledgerId === undefined) return inline;
+    const found = await readCursorLedger(context, ledgerId);
+    if (typeof found !== 'string') return found;
+    // Whoever had the log before may have moved on to another ledger since the record was read, and deleted this one.
+    const now = await cursor.current?.();
+    if (now === undefined || now.cursorLedgerId === ledgerId) {
+      const { log, name } = cursor;
+      context.logger.warn({ log, cursor: name, ledgerId }, `a cursor goes back to an older position, messages come again: ${found}`);
+      return inline;
+    }
+    info = now;
   }
-  return { acks: restored(stored, chain), properties: new Map(stored.properties.map(({ name, value }) => [name, value])) };
 }
 
 /** The state as acknowledgements; a mark in a ledger that is gone counts from what follows. */
@@ -65,20 +84,14 @@ function restoreRange(acks: AckSet, range: MessageRange, chain: LedgerChain): vo
   }
 }
 
-async function readCursorLedger(
-  context: Pick<LogContext, 'ledgers' | 'logger'>,
-  ledgerId: LedgerId,
-  cursor: { log: string; name: string },
-): Promise<Stored | undefined> {
-  const report = (why: string) =>
-    context.logger.warn({ log: cursor.log, cursor: cursor.name, ledgerId }, `a cursor goes back to an older position, messages come again: ${why}`);
+/** The newest state in a cursor's ledger; a text when there is none for good. */
+async function readCursorLedger(context: Pick<LogContext, 'ledgers'>, ledgerId: LedgerId): Promise<Stored | string> {
   let reader: LedgerReader;
   try {
     reader = await context.ledgers.openWithRecovery(ledgerId, { password: noPassword });
   } catch (error) {
     if (!isForGood(error)) throw error;
-    report((error as Error).message);
-    return undefined;
+    return (error as Error).message;
   }
   try {
     // From the end to the front: the newest state that is whole counts.
@@ -87,12 +100,10 @@ async function readCursorLedger(
       if (parts.isWhole) return joinParts(parts.read);
       last -= parts.read.length;
     }
-    report('its ledger holds no state');
-    return undefined;
+    return 'its ledger holds no state';
   } catch (error) {
     if (!isForGood(error)) throw error;
-    report((error as Error).message);
-    return undefined;
+    return (error as Error).message;
   } finally {
     await reader.close();
   }

@@ -93,7 +93,7 @@ export class Cursors {
 
   async #recoverOne(name: string, record: CursorRecord): Promise<LogCursor> {
     const { chain, name: log, options, list } = this.#owner;
-    const { acks, properties } = await recoverCursor(this.#context, { log, name, info: record.info, chain });
+    const { acks, properties } = await recoverCursor(this.#context, { log, name, info: record.info, chain, current: () => record.reread() });
     const cursor = new LogCursor(this.#owner, { name, acks, properties });
     const owner = { log, cursor: name, options, list, state: () => ({ acks, properties }), fenced: (error: Error) => this.#owner.fenced(error) };
     cursor.keepIn(new CursorStore(this.#context, owner, record));
