@@ -1,11 +1,12 @@
 import type { AppendBatch, BookieCode } from '@daybook/proto';
-import type { Journal } from './journal/journal.js';
+import type { JournalOutcome } from './journal/journal.js';
 import { recordTypes } from './journal/journal-format.js';
+import type { Journals } from './journal/journals.js';
 import type { LedgerStorage } from './storage/ledger-storage.js';
 
 export interface AppendPathOptions {
   storage: LedgerStorage;
-  journal: Journal;
+  journals: Journals;
   batchBytesMax: number;
   journalQueueBytesMax: number;
   heldBytesMax: number;
@@ -82,7 +83,7 @@ export class AppendPath {
 
   /** False when there is no room now; otherwise the batch was taken or refused. */
   #tryAppend(batch: AppendBatch, done: (code: BookieCode) => void): boolean {
-    const { storage, journal } = this.#options;
+    const { storage, journals } = this.#options;
     const { ledgerId, bytes } = batch;
     const code = this.#check(batch);
     if (code !== 'OK') {
@@ -93,10 +94,11 @@ export class AppendPath {
       this.#needsRoom = true;
       return false;
     }
-    if (journal.queuedBytes + bytes.length > this.#options.journalQueueBytesMax) return false;
+    if (journals.queuedBytes + bytes.length > this.#options.journalQueueBytesMax) return false;
     if (!storage.states.has(ledgerId)) storage.states.create(ledgerId, batch.masterKey());
     storage.add(ledgerId, bytes);
-    journal.append(recordTypes.appendBatch, bytes, (isDurable) => done(isDurable ? 'OK' : 'IO_ERROR'));
+    const record = { type: recordTypes.appendBatch, body: bytes, isPriority: batch.isRecovery };
+    journals.append(ledgerId, record, (outcome) => done(codeOf(outcome)));
     this.#options.onChange();
     return true;
   }
@@ -109,6 +111,11 @@ export class AppendPath {
     if (!batch.isRecovery && states.isFenced(batch.ledgerId)) return 'FENCED';
     return 'OK';
   }
+}
+
+function codeOf(outcome: JournalOutcome): BookieCode {
+  if (outcome === 'durable') return 'OK';
+  return outcome === 'disk full' ? 'READ_ONLY' : 'IO_ERROR';
 }
 
 /** Never in the same turn: `done` must not be called before `append` returned. */

@@ -8,8 +8,10 @@ import type { BookieConfig } from './config.js';
 import { type CookieRecords, checkIdentity, type Identity } from './cookie.js';
 import { bookieErrors } from './errors.js';
 import { Fences } from './fences.js';
-import { Journal } from './journal/journal.js';
 import { JournalDirectory } from './journal/journal-directory.js';
+import { fileHeaderBytes } from './journal/journal-format.js';
+import type { JournalMark } from './journal/journal-mark.js';
+import { Journals } from './journal/journals.js';
 import { replayJournal } from './journal/replay.js';
 import { type BookieLimits, bookieLimits, checkLimits } from './limits.js';
 import { replayInto } from './replay-into.js';
@@ -142,9 +144,9 @@ class RunningBookie implements Bookie {
     const startMs = clock.monoMs();
     const storage = await this.#openStorage();
     try {
-      const directory = new JournalDirectory(disk, config.journalDirectories[0] as string, this.#limits.journalSparesMax);
-      const journal = await this.#recover(storage, directory);
-      this.#parts = this.#makeParts(storage, journal, directory);
+      const directories = config.journalDirectories.map((path) => new JournalDirectory(disk, path, this.#limits.journalSparesMax));
+      const journals = await this.#recover(storage, directories);
+      this.#parts = this.#makeParts(storage, journals);
     } catch (error) {
       await storage.close();
       throw error;
@@ -180,53 +182,58 @@ class RunningBookie implements Bookie {
     return LedgerStorage.open({ disk, directories: config.ledgerDirectories, logger: this.#logger, ...this.#limits });
   }
 
-  /** Replays the journal, flushes everything, and starts a new journal file; publishes it as the mark. */
-  async #recover(storage: LedgerStorage, directory: JournalDirectory): Promise<Journal> {
+  /** Replays the journals, flushes everything, and starts a new file in each; publishes their beginnings as the marks. */
+  async #recover(storage: LedgerStorage, directories: readonly JournalDirectory[]): Promise<Journals> {
     const { disk, clock, config } = this.#options;
-    await directory.load();
-    const mark = storage.lastCheckpoint?.mark;
-    const replay = replayInto(storage);
-    const end = await replayJournal({ disk, directory, mark, onRecord: replay.onRecord });
+    const marks = storage.lastCheckpoint?.marks;
+    if (marks !== undefined && marks.length !== directories.length) {
+      const why = `it has marks for ${marks.length} journals, there are ${directories.length} journalDirectories`;
+      throw bookieErrors.CHECKPOINT_CORRUPT(`${config.ledgerDirectories[0]}/lastMark`, why);
+    }
+    const replay = replayInto(storage, marks ?? directories.map(() => ({ fileId: 1, offset: fileHeaderBytes })));
+    const ends: (JournalMark | undefined)[] = [];
+    for (const [i, directory] of directories.entries()) {
+      await directory.load();
+      ends.push(await replayJournal({ disk, directory, mark: marks?.[i], onRecord: replay.onRecord }));
+    }
     await replay.finish();
-    const journal = await Journal.open(
-      {
-        disk,
-        clock,
-        directory,
-        fileBytesMax: this.#limits.journalFileBytesMax,
-        prefillBytes: this.#limits.journalPrefillBytes,
-        commitBytesMax: this.#limits.journalCommitBytesMax,
-        groupWaitMs: this.#limits.journalGroupWaitMs,
-        syncEachWrite: config.journalSyncData,
-        onFatal: (error) => this.#fail(error),
-        onCommit: (commit) => {
-          this.#metrics?.noteCommit(commit);
-          this.#parts?.appends.resume();
-        },
+    const journals = await Journals.open(directories, ends, {
+      disk,
+      clock,
+      fileBytesMax: this.#limits.journalFileBytesMax,
+      fileAgeMsMax: this.#limits.journalFileAgeMsMax,
+      prefillBytes: this.#limits.journalPrefillBytes,
+      commitBytesMax: this.#limits.journalCommitBytesMax,
+      groupWaitMs: this.#limits.journalGroupWaitMs,
+      syncEachWrite: config.journalSyncData,
+      onFatal: (error) => this.#fail(error),
+      onFull: async (error) => this.#logger.error({ error }, 'the disk of the journal is full'),
+      onCommit: (commit) => {
+        this.#metrics?.noteCommit(commit);
+        this.#parts?.appends.resume();
       },
-      end,
-    );
+    });
     try {
-      await storage.publish(journal.mark());
-      await directory.releaseBelow(journal.mark().fileId);
+      await storage.publish(journals.marks());
+      await journals.releaseBelow(journals.marks());
       await storage.removeLeftovers();
       await this.#noteDisks();
     } catch (error) {
-      await journal.close();
+      await journals.close();
       throw error;
     }
     if (replay.records > 0) this.#logger.info({ records: replay.records, bytes: replay.bytes }, 'journal replayed');
-    return journal;
+    return journals;
   }
 
-  #makeParts(storage: LedgerStorage, journal: Journal, directory: JournalDirectory): Parts {
+  #makeParts(storage: LedgerStorage, journals: Journals): Parts {
     const flushLoop = new FlushLoop({
       clock: this.#options.clock,
       storage,
       intervalMs: this.#limits.flushIntervalMs,
-      mark: () => journal.mark(),
-      onCheckpoint: async (mark) => {
-        await directory.releaseBelow(mark.fileId);
+      marks: () => journals.marks(),
+      onCheckpoint: async (marks) => {
+        await journals.releaseBelow(marks);
         await this.#noteDisks();
       },
       onRoom: () => appends.resume(),
@@ -238,15 +245,15 @@ class RunningBookie implements Bookie {
     const onChange = (): void => flushLoop.noteChange();
     const appends = new AppendPath({
       storage,
-      journal,
+      journals,
       batchBytesMax: this.#limits.batchBytesMax,
       journalQueueBytesMax: this.#limits.journalQueueBytesMax,
       heldBytesMax: this.#limits.heldAppendsBytesMax,
       onChange,
       onRoomNeeded: () => flushLoop.startIfNeeded(),
     });
-    const fences = new Fences({ states: storage.states, journal, onChange });
-    return { storage, journal, flushLoop, appends, fences };
+    const fences = new Fences({ states: storage.states, journals, onChange });
+    return { storage, journals, flushLoop, appends, fences };
   }
 
   #makeService({ storage, appends, fences }: Parts): StoredBookie {
@@ -265,10 +272,10 @@ class RunningBookie implements Bookie {
     });
   }
 
-  #observe({ storage, journal, appends }: Parts): void {
+  #observe({ storage, journals, appends }: Parts): void {
     this.#metrics?.observe(() => ({
       storage: storage.stats(),
-      journalQueueBytes: journal.queuedBytes,
+      journalQueueBytes: journals.queuedBytes,
       heldAppendsBytes: appends.heldBytes,
       isWritable: this.#state === 'running',
       isJournalSynced: this.#options.config.journalSyncData,
@@ -299,7 +306,7 @@ class RunningBookie implements Bookie {
     if (parts !== undefined) {
       parts.appends.refuseHeld('UNAVAILABLE');
       // The journal first, so that the last checkpoint covers all of it.
-      await parts.journal.close();
+      await parts.journals.close();
       if (this.#state === 'closing') await parts.flushLoop.close();
       await parts.storage.close();
     }
@@ -310,7 +317,7 @@ class RunningBookie implements Bookie {
 
 interface Parts {
   storage: LedgerStorage;
-  journal: Journal;
+  journals: Journals;
   flushLoop: FlushLoop;
   appends: AppendPath;
   fences: Fences;

@@ -14,8 +14,7 @@ export const bookieConfigSchema = z
     journalDirectories: z
       .array(z.string().min(1))
       .min(1)
-      .max(1, 'this version writes one journal: name one directory')
-      .describe('Where the journal goes: a disk of its own, if there is one.'),
+      .describe('Where the journals go, one each: disks of their own, if there are some. The list never changes.'),
     ledgerDirectories: z.array(z.string().min(1)).min(1).describe('Where entry logs and their indexes go.'),
     allowStorageExpansion: z.boolean().default(false).describe('Accept additional, empty ledger directories at this start.'),
     journalSyncData: z
@@ -23,6 +22,12 @@ export const bookieConfigSchema = z
       .default(true)
       .describe('Sync the journal before an entry is acknowledged. False loses acknowledged entries when the power fails.'),
     journalMaxSizeMB: z.int().min(16).max(4095).default(128).describe('Size of a journal file.'),
+    journalMaxAgeMs: z
+      .int()
+      .min(1000)
+      .default(3_600_000)
+      .describe('A journal file older than this is followed by another one at the next entry, so that it can be used again.'),
+    journalMaxBackups: z.int().min(0).max(1000).default(2).describe('Used-up journal files that are kept, to be written over.'),
     journalPreAllocSizeMB: size(4, 1, 'How far ahead of the data a journal file is filled with zeros.'),
     journalMaxGroupWaitMSec: z
       .int()
@@ -41,10 +46,18 @@ export const bookieConfigSchema = z
       .describe('Size of an entry log, in bytes.'),
     flushIntervalMs: z.int().min(10).max(3_600_000).default(10_000).describe('How old an entry gets before it is written to an entry log.'),
   })
-  .refine(({ ledgerDirectories }) => new Set(ledgerDirectories).size === ledgerDirectories.length, {
+  .refine(({ ledgerDirectories }) => isEachNamedOnce(ledgerDirectories), {
     message: 'each ledger directory may be named once',
     path: ['ledgerDirectories'],
+  })
+  .refine(({ journalDirectories }) => isEachNamedOnce(journalDirectories), {
+    message: 'each journal directory may be named once',
+    path: ['journalDirectories'],
   });
+
+function isEachNamedOnce(directories: readonly string[]): boolean {
+  return new Set(directories).size === directories.length;
+}
 
 export type BookieConfig = z.output<typeof bookieConfigSchema>;
 export type BookieConfigInput = z.input<typeof bookieConfigSchema>;

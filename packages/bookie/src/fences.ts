@@ -1,21 +1,24 @@
 import { type BookieCode, type LedgerId, masterKeyBytes } from '@daybook/proto';
-import type { Journal } from './journal/journal.js';
 import { encodeFence, recordTypes } from './journal/journal-format.js';
+import type { Journals } from './journal/journals.js';
 import type { LedgerStates } from './storage/ledger-state.js';
 
 /**
  * Fences ledgers, durably before it says so (rule R6). The bit is set at once, so that no append passes the fence record in the journal; whoever fences
- * a ledger whose record is on its way waits for that one.
+ * a ledger whose record is on its way waits for that one. When the record finds no room on the disk, the bit stays (no harm: whoever fences means it),
+ * but is not counted on: the next fence writes a record again.
  */
 export class Fences {
   readonly #states: LedgerStates;
-  readonly #journal: Journal;
+  readonly #journals: Journals;
   readonly #onChange: () => void;
   readonly #pending = new Map<LedgerId, Promise<BookieCode>>();
+  /** Fenced in memory only. */
+  readonly #unwritten = new Set<LedgerId>();
 
-  constructor(parts: { states: LedgerStates; journal: Journal; onChange: () => void }) {
+  constructor(parts: { states: LedgerStates; journals: Journals; onChange: () => void }) {
     this.#states = parts.states;
-    this.#journal = parts.journal;
+    this.#journals = parts.journals;
     this.#onChange = parts.onChange;
   }
 
@@ -26,14 +29,17 @@ export class Fences {
     if (isKnown && !this.#states.keyMatches(ledgerId, masterKey)) return 'UNAUTHORIZED';
     const pending = this.#pending.get(ledgerId);
     if (pending !== undefined) return pending;
-    if (this.#states.isFenced(ledgerId)) return 'OK';
+    if (this.#states.isFenced(ledgerId) && !this.#unwritten.has(ledgerId)) return 'OK';
     if (!isKnown) this.#states.create(ledgerId, masterKey);
     this.#states.setFenced(ledgerId);
     this.#onChange();
     const durable = new Promise<BookieCode>((resolve) => {
-      this.#journal.append(recordTypes.fence, encodeFence(ledgerId, masterKey), (isDurable) => {
+      const record = { type: recordTypes.fence, body: encodeFence(ledgerId, masterKey), isPriority: true };
+      this.#journals.append(ledgerId, record, (outcome) => {
         this.#pending.delete(ledgerId);
-        resolve(isDurable ? 'OK' : 'IO_ERROR');
+        if (outcome === 'durable') this.#unwritten.delete(ledgerId);
+        else this.#unwritten.add(ledgerId);
+        resolve(outcome === 'durable' ? 'OK' : 'IO_ERROR');
       });
     });
     this.#pending.set(ledgerId, durable);

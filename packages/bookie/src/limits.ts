@@ -8,6 +8,7 @@ export interface BookieLimits {
   batchBytesMax: number;
   journalFileBytesMax: number;
   journalPrefillBytes: number;
+  journalFileAgeMsMax: number;
   /** A commit takes what is queued up to this. */
   journalCommitBytesMax: number;
   /** Appends wait when this much is queued for the journal. */
@@ -38,7 +39,8 @@ export function bookieLimits(config: BookieConfig): BookieLimits {
     journalPrefillBytes: config.journalPreAllocSizeMB * mib,
     journalCommitBytesMax: mib,
     journalQueueBytesMax: 16 * mib,
-    journalSparesMax: 2,
+    journalSparesMax: config.journalMaxBackups,
+    journalFileAgeMsMax: config.journalMaxAgeMs,
     writeCacheBytesMax: config.writeCacheMaxSizeMB * mib,
     heldAppendsBytesMax: 16 * mib,
     readCacheBytesMax: config.readCacheMaxSizeMB * mib,

@@ -2,11 +2,9 @@ import { decodeAppendBatch } from '@daybook/proto';
 import { DaybookError } from '@daybook/runtime';
 import { bookieErrors } from './errors.js';
 import { decodeFence, recordTypes } from './journal/journal-format.js';
+import type { JournalMarks } from './journal/journal-mark.js';
 import type { ReplayedRecord } from './journal/replay.js';
 import type { LedgerStorage } from './storage/ledger-storage.js';
-
-/** Nothing is published while replaying, so no mark is needed. */
-const noMark = { fileId: 0, offset: 0 };
 
 export interface Replay {
   onRecord(record: ReplayedRecord): Promise<void> | void;
@@ -16,12 +14,15 @@ export interface Replay {
   readonly bytes: number;
 }
 
-/** Puts journal records into the storage, as they were put there the first time; when the write cache is full, flushes and goes on. */
-export function replayInto(storage: LedgerStorage): Replay {
+/**
+ * Puts journal records into the storage, as they were put there the first time; when the write cache is full, flushes and goes on. `from` is where the
+ * replay begins: a flush in the middle moves no mark.
+ */
+export function replayInto(storage: LedgerStorage, from: JournalMarks): Replay {
   let records = 0;
   let bytes = 0;
   const flush = async (): Promise<void> => {
-    await storage.flush(noMark, { mayIdle: true });
+    await storage.flush(from, { mayIdle: true });
   };
   const add = (ledgerId: number, masterKey: Buffer, body: Buffer): void => {
     if (!storage.states.has(ledgerId)) storage.states.create(ledgerId, masterKey);

@@ -37,6 +37,15 @@ export class JournalDirectory {
     this.#fileIds.push(fileId);
   }
 
+  get sparesCount(): number {
+    return this.#spares.length;
+  }
+
+  /** Gives the space of the files to recycle back: the disk is full. */
+  async dropSpares(): Promise<void> {
+    for (let spare = this.takeSpare(); spare !== undefined; spare = this.takeSpare()) await this.#disk.remove(spare);
+  }
+
   /** A file to recycle, which then is the caller's. */
   takeSpare(): string | undefined {
     const name = this.#spares.pop();

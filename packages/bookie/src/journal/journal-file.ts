@@ -29,19 +29,27 @@ export class JournalFile {
 
   /**
    * Makes a file durable under its name, its header included, before anything is put into it. `spare` is the path of a file to recycle:
-   * its old records carry another file id.
+   * its old records carry another file id. When the disk is too full (`DISK_FULL`) nothing of the new file is left.
    */
   static async create(options: JournalFileOptions, header: FileHeader, spare?: string): Promise<JournalFile> {
     const { disk, directory } = options;
     const path = `${directory}/${journalFileName(header.fileId)}`;
     if ((await disk.fileBytes(path)) !== undefined) throw diskErrors.EXISTS(path);
-    if (spare !== undefined) {
-      await writeHeader(disk, spare, header, 'write');
-      await disk.rename(spare, path);
-    } else {
-      await writeHeader(disk, path, header, 'create');
+    try {
+      if (spare !== undefined) {
+        await writeHeader(disk, spare, header, 'write');
+        await disk.rename(spare, path);
+      } else {
+        await writeHeader(disk, path, header, 'create');
+      }
+      await disk.syncDirectory(directory);
+    } catch (error) {
+      if (!diskErrors.FULL.is(error)) throw error;
+      // Nobody counts on it yet. The id is used again, so its remains must not be there at a replay: they would be a link in the wrong chain.
+      for (const remains of [path, spare]) if (remains !== undefined) await disk.remove(remains);
+      await disk.syncDirectory(directory);
+      throw error;
     }
-    await disk.syncDirectory(directory);
     const file = await disk.open(path, { mode: 'write', syncEachWrite: options.syncEachWrite });
     return new JournalFile(header.fileId, file, options, await file.bytes());
   }
@@ -55,7 +63,7 @@ export class JournalFile {
     return this.#end + bytes <= this.#options.bytesMax;
   }
 
-  /** Durable when it resolves (unless sync is off). After a rejection nothing about the file may be trusted. */
+  /** Durable when it resolves (unless sync is off). After a rejection nothing behind {@link end} may be trusted, and the file must not be written again. */
   async commit(bytes: Uint8Array): Promise<void> {
     if (this.#end + bytes.length > this.#filledTo) await this.#fill(this.#end + bytes.length);
     await this.#file.writeAt(this.#end, bytes);
@@ -70,10 +78,15 @@ export class JournalFile {
     const { bytesMax, prefillBytes } = this.#options;
     const to = Math.min(bytesMax, needed + prefillBytes);
     this.#zeros ??= Buffer.alloc(Math.min(prefillBytes, 1 << 20));
-    while (this.#filledTo < to) {
-      const bytes = Math.min(this.#zeros.length, to - this.#filledTo);
-      await this.#file.writeAt(this.#filledTo, this.#zeros.subarray(0, bytes));
-      this.#filledTo += bytes;
+    try {
+      while (this.#filledTo < to) {
+        const bytes = Math.min(this.#zeros.length, to - this.#filledTo);
+        await this.#file.writeAt(this.#filledTo, this.#zeros.subarray(0, bytes));
+        this.#filledTo += bytes;
+      }
+    } catch (error) {
+      // Only zeros are missing: there may still be room for the commit itself.
+      if (!diskErrors.FULL.is(error)) throw error;
     }
     if (to === bytesMax) this.#zeros = undefined;
   }

@@ -1,30 +1,38 @@
 import { EventQueue, SimClock, SimDisk } from '@daybook/runtime/sim';
 import t from 'tap';
-import { Journal, type JournalMark, type JournalOptions } from './journal.js';
+import { Journal, type JournalOptions, type JournalOutcome } from './journal.js';
 import { JournalDirectory } from './journal-directory.js';
 import { journalFileName, recordTypes } from './journal-format.js';
+import type { JournalMark } from './journal-mark.js';
 import { replayJournal } from './replay.js';
 
 class World {
-  readonly queue = new EventQueue({ seed: 3 });
-  clock = new SimClock(this.queue);
-  disk = new SimDisk({ clock: this.clock });
+  readonly queue: EventQueue;
+  clock: SimClock;
+  disk: SimDisk;
   fatal: unknown;
+
+  constructor(seed = 3) {
+    this.queue = new EventQueue({ seed });
+    this.clock = new SimClock(this.queue);
+    this.disk = new SimDisk({ clock: this.clock });
+  }
 
   async open(previous?: JournalMark, more: Partial<JournalOptions> = {}): Promise<Journal> {
     const { disk, clock } = this;
     await this.queue.complete(disk.makeDirectory('/j'));
     const directory = new JournalDirectory(disk, '/j', 1);
     await this.queue.complete(directory.load());
-    const options = { disk, clock, directory, fileBytesMax: 8192, prefillBytes: 2048, commitBytesMax: 4096, groupWaitMs: 0, syncEachWrite: true };
+    const sizes = { fileBytesMax: 8192, fileAgeMsMax: 1e9, prefillBytes: 2048, commitBytesMax: 4096 };
+    const options = { disk, clock, directory, ...sizes, groupWaitMs: 0, syncEachWrite: true, onFull: async () => {} };
     const onFatal = (error: unknown): void => {
       this.fatal = error;
     };
     return this.queue.complete(Journal.open({ ...options, onFatal, ...more }, previous));
   }
 
-  append(journal: Journal, text: string): Promise<boolean> {
-    return new Promise((resolve) => journal.append(recordTypes.appendBatch, Buffer.from(text), resolve));
+  append(journal: Journal, text: string, isPriority = false): Promise<JournalOutcome> {
+    return new Promise((resolve) => journal.append({ type: recordTypes.appendBatch, body: Buffer.from(text), isPriority }, resolve));
   }
 
   crash(keep: 'random' | 'none' | 'all' = 'none'): void {
@@ -79,7 +87,7 @@ t.test('journal: durable records → replayed in order after a power cut, from a
   const all = texts(40, 600);
   const marks: JournalMark[] = [];
   for (const text of all) {
-    t.equal(await world.queue.complete(world.append(journal, text)), true);
+    t.equal(await world.queue.complete(world.append(journal, text)), 'durable');
     marks.push(journal.mark());
   }
   t.ok(journal.mark().fileId > 3, 'several files');
@@ -100,7 +108,7 @@ t.test('journal: recycled file → its old records do not come back', async (t) 
   await world.queue.complete(directory.releaseBelow(mark.fileId));
   t.strictSame(directory.fileIds, [mark.fileId]);
   const again = await world.open(mark);
-  t.equal(await world.queue.complete(world.append(again, 'new')), true);
+  t.equal(await world.queue.complete(world.append(again, 'new')), 'durable');
   const before = world.disk.peek(world.path(mark.fileId + 1)) as Buffer;
   t.ok(before.indexOf('xxx') > 0, 'the file was recycled');
   world.crash();
@@ -180,15 +188,15 @@ t.test('journal: file that died at birth → taken away; a damaged header of one
   await t.rejects(world.replay(), { code: 'BOOKIE_JOURNAL_CORRUPT', message: /no valid header/ });
 });
 
-t.test('journal: failed write → everything queued is answered "not durable", onFatal is called, nothing is written again', async (t) => {
+t.test('journal: failed write → everything queued is answered "failed", onFatal is called, nothing is written again', async (t) => {
   const world = new World();
   const journal = await world.open();
   world.disk.failNextWrite();
   const outcomes = Promise.all(texts(3).map((text) => world.append(journal, text)));
-  t.strictSame(await world.queue.complete(outcomes), [false, false, false]);
+  t.strictSame(await world.queue.complete(outcomes), ['failed', 'failed', 'failed']);
   t.ok(world.fatal);
   const operations = world.disk.operationsCount;
-  t.equal(await world.append(journal, 'late'), false);
+  t.equal(await world.append(journal, 'late'), 'failed');
   await world.queue.run({ untilIdle: true });
   t.equal(world.disk.operationsCount, operations);
 });
@@ -197,18 +205,111 @@ t.test('journal: record larger than a commit → goes alone', async (t) => {
   const world = new World();
   const journal = await world.open();
   const bodies = ['small', 'x'.repeat(6000), 'small again'];
-  t.strictSame(await world.queue.complete(Promise.all(bodies.map((body) => world.append(journal, body)))), [true, true, true]);
+  t.strictSame(await world.queue.complete(Promise.all(bodies.map((body) => world.append(journal, body)))), ['durable', 'durable', 'durable']);
   world.crash();
   t.strictSame((await world.replay()).bodies, bodies);
 });
 
-t.test('journal: close → drains, then answers "not durable"', async (t) => {
+t.test('journal: close → drains, then answers "failed"', async (t) => {
   const world = new World();
   const journal = await world.open();
   const pending = world.append(journal, 'last');
   await world.queue.complete(journal.close());
-  t.equal(await pending, true);
-  t.equal(await world.append(journal, 'too late'), false);
+  t.equal(await pending, 'durable');
+  t.equal(await world.append(journal, 'too late'), 'failed');
   world.crash();
   t.strictSame((await world.replay()).bodies, ['last']);
+});
+
+t.test(
+  'journal: full disk → ordinary records refused, those with priority tried again in what was kept back; goes on when there is room',
+  async (t) => {
+    const world = new World();
+    let fullCount = 0;
+    let reserveBytes = 0;
+    const journal = await world.open(undefined, {
+      prefillBytes: 512,
+      onFull: async () => {
+        fullCount++;
+        world.disk.setCapacityBytes((await used(world)) + reserveBytes);
+        reserveBytes = 0;
+      },
+    });
+    t.equal(await world.queue.complete(world.append(journal, 'first')), 'durable');
+    world.disk.setCapacityBytes(await world.queue.complete(used(world)));
+    const big = 'x'.repeat(3000);
+    t.equal(await world.queue.complete(world.append(journal, big)), 'disk full');
+    await world.queue.runFor(10);
+    reserveBytes = 4096;
+    const both = [world.append(journal, big), world.append(journal, 'fence', true), world.append(journal, big)];
+    t.strictSame(await world.queue.complete(Promise.all(both)), ['disk full', 'durable', 'disk full']);
+    const outcomes = await world.queue.complete(Promise.all([world.append(journal, big, true), world.append(journal, big, true)]));
+    t.ok(outcomes.includes('disk full'), 'priority does not make room');
+    t.ok(fullCount >= 4);
+    t.equal(journal.queuedBytes, 0);
+    t.equal(world.fatal, undefined);
+  await world.queue.runFor(10);
+    world.disk.setCapacityBytes(1 << 30);
+    t.equal(await world.queue.complete(world.append(journal, 'later')), 'durable');
+    world.crash('random');
+    const { bodies } = await world.replay();
+    const durable = bodies.filter((body) => body !== big);
+    t.strictSame(durable, ['first', 'fence', 'later']);
+  },
+);
+
+async function used(world: World): Promise<number> {
+  const { totalBytes, freeBytes } = await world.disk.usage('/j');
+  return totalBytes - freeBytes;
+}
+
+t.test(
+  'journal: rest of a commit that found no room, whole records among it → not taken for damage, nor for data before what came later',
+  async (t) => {
+    for (let seed = 0; seed < 40; seed++) {
+      const world = new World(seed);
+      const journal = await world.open(undefined, { prefillBytes: 512 });
+      await world.queue.complete(world.append(journal, 'first'));
+      world.disk.setCapacityBytes((await world.queue.complete(used(world))) + 512 * (seed % 8));
+      const outcomes = await world.queue.complete(Promise.all(texts(5, 700).map((text) => world.append(journal, text))));
+      t.ok(seed % 8 > 6 || outcomes.every((outcome) => outcome === 'disk full'));
+      world.disk.setCapacityBytes(1 << 30);
+      if (seed % 2 === 0) for (const text of ['a', 'b']) t.equal(await world.queue.complete(world.append(journal, text)), 'durable');
+      world.crash('random');
+      const { bodies, end } = await world.replay();
+      t.strictSame([bodies[0], ...bodies.filter((body) => body.length === 1)], seed % 2 === 0 ? ['first', 'a', 'b'] : ['first']);
+      const again = await world.open(end);
+      t.equal(await world.queue.complete(world.append(again, 'again')), 'durable');
+      world.crash('none');
+      t.strictSame((await world.replay()).bodies, [...bodies, 'again'], 'what was replayed once is replayed again');
+    }
+  },
+);
+
+t.test('journal: no room for the next file → open without one; the same id is used when there is', async (t) => {
+  const world = new World();
+  const journal = await world.open();
+  for (const text of texts(5, 700)) await world.queue.complete(world.append(journal, text));
+  world.crash();
+  const { end } = await world.replay();
+  world.disk.setCapacityBytes(await world.queue.complete(used(world)));
+  const again = await world.open(end);
+  t.strictSame(again.mark(), end);
+  t.equal(await world.queue.complete(world.append(again, 'refused')), 'disk full');
+  world.disk.setCapacityBytes(1 << 30);
+  t.equal(await world.queue.complete(world.append(again, 'new')), 'durable');
+  t.equal(again.mark().fileId, (end?.fileId ?? 0) + 1);
+  world.crash('random');
+  t.strictSame((await world.replay()).bodies, [...texts(5, 700), 'new']);
+});
+
+t.test('journal: file of a certain age → followed by another one at the next record; one without data stays', async (t) => {
+  const world = new World();
+  const journal = await world.open(undefined, { fileAgeMsMax: 1000 });
+  await world.queue.runFor(5000);
+  await world.queue.complete(world.append(journal, 'a'));
+  t.equal(journal.mark().fileId, 1);
+  await world.queue.runFor(500);
+  await world.queue.complete(world.append(journal, 'b'));
+  t.equal(journal.mark().fileId, 2);
 });

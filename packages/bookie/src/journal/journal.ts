@@ -1,24 +1,16 @@
-import { type Clock, type Disk, invariant, type Timer } from '@daybook/runtime';
+import { type Clock, type Disk, diskErrors, invariant, type Timer } from '@daybook/runtime';
 import type { JournalDirectory } from './journal-directory.js';
 import { JournalFile, type JournalFileOptions } from './journal-file.js';
 import { commitAlignmentBytes, encodeRecord, fileHeaderBytes, type RecordType, recordBytesFor } from './journal-format.js';
-
-/** A place in the journal: everything before it is durable. */
-export interface JournalMark {
-  readonly fileId: number;
-  readonly offset: number;
-}
-
-/** Negative when `a` is before `b`. */
-export function compareMarks(a: JournalMark, b: JournalMark): number {
-  return a.fileId - b.fileId || a.offset - b.offset;
-}
+import type { JournalMark } from './journal-mark.js';
 
 export interface JournalOptions {
   disk: Disk;
   clock: Clock;
   directory: JournalDirectory;
   fileBytesMax: number;
+  /** A file older than this is not written any more, so that it can be recycled. */
+  fileAgeMsMax: number;
   prefillBytes: number;
   /** A commit takes what is queued up to this many bytes; a larger record goes alone. */
   commitBytesMax: number;
@@ -27,14 +19,25 @@ export interface JournalOptions {
   syncEachWrite: boolean;
   /** A write or sync failed: the bookie must stop. Called once. */
   onFatal(error: unknown): void;
+  /** The disk has no room for a record. Resolves when space that was kept back is given away: priority records are tried once more then. */
+  onFull(error: unknown): Promise<void>;
   /** After the records of a commit were answered. */
   onCommit?(commit: { bytes: number; records: number; durationMs: number }): void;
 }
 
-interface Queued {
+/** `disk full`: nothing was promised, the journal goes on as soon as there is room; what was written of the record may come back at a replay, or not. */
+export type JournalOutcome = 'durable' | 'disk full' | 'failed';
+
+export interface JournalRecordToWrite {
   type: RecordType;
+  /** Must not change until the record is answered. */
   body: Uint8Array;
-  done: (isDurable: boolean) => void;
+  /** May use space that is kept back: fences and appends of a recovery. */
+  isPriority: boolean;
+}
+
+interface Queued extends JournalRecordToWrite {
+  done: (outcome: JournalOutcome) => void;
 }
 
 /** The largest body that fits a file. */
@@ -43,31 +46,47 @@ export function bodyBytesMax(fileBytesMax: number): number {
 }
 
 /**
- * The write-ahead log. Whatever queued up while one commit was written goes into the next: one copy into one reused buffer, one durable write,
- * then all are answered in order. After a failed write nothing is retried: everything is answered "not durable" and `onFatal` is told.
+ * One write-ahead log. Whatever queued up while one commit was written goes into the next: one copy into one reused buffer, one durable write,
+ * then all are answered in order. After a failed write nothing is retried: everything is answered "failed" and `onFatal` is told. Only a full disk is no
+ * failure: see {@link Journal.#relieve}.
  *
  * States: open -> closing (drains) -> closed; any -> failed.
  */
 export class Journal {
   readonly #options: JournalOptions;
   #state: 'open' | 'closing' | 'closed' | 'failed' = 'open';
-  #file: JournalFile;
+  /** None while the disk was too full to make the next one. */
+  #file: JournalFile | undefined;
+  #fileSinceMs = 0;
+  /** Where the file before ended. */
+  #previous: JournalMark | undefined;
   #queue: Queued[] = [];
   #queuedBytes = 0;
   #buffer: Buffer | undefined;
   #timer: Timer | undefined;
   #isScheduled = false;
   #running: Promise<void> | undefined;
+  /** Since the last commit: at the second one nothing more is tried. */
+  #fullCount = 0;
 
-  private constructor(options: JournalOptions, file: JournalFile) {
+  private constructor(options: JournalOptions, previous: JournalMark | undefined) {
     this.#options = options;
-    this.#file = file;
+    this.#previous = previous;
   }
 
-  /** Starts a new file after `previous` (where replay ended, or undefined for the very first). */
+  /**
+   * Starts a new file after `previous` (where replay ended, or undefined for the very first). On a full disk the journal is open without a file; only the
+   * very first one must be there.
+   */
   static async open(options: JournalOptions, previous: JournalMark | undefined): Promise<Journal> {
-    const fileId = Math.max(previous?.fileId ?? 0, options.directory.fileIds.at(-1) ?? 0) + 1;
-    return new Journal(options, await createFile(options, fileId, previous));
+    const journal = new Journal(options, previous);
+    try {
+      await journal.#startFile();
+    } catch (error) {
+      if (!diskErrors.FULL.is(error) || previous === undefined) throw error;
+      await options.onFull(error);
+    }
+    return journal;
   }
 
   /** Bytes not yet durable. */
@@ -75,22 +94,28 @@ export class Journal {
     return this.#queuedBytes;
   }
 
+  get directory(): JournalDirectory {
+    return this.#options.directory;
+  }
+
   /** The end of the last durable commit: take it before a flush starts (rule R10). */
   mark(): JournalMark {
-    return { fileId: this.#file.fileId, offset: this.#file.end };
+    if (this.#file !== undefined) return { fileId: this.#file.fileId, offset: this.#file.end };
+    return this.#previous as JournalMark;
   }
 
   /**
-   * Queues a record; `body` must not change until `done`, which is called exactly once, later, in the order of the calls, `false` only when
-   * the journal failed or was closed.
+   * Queues a record; `done` is called exactly once, later, in the order of the calls as long as all are answered "durable"; "failed" only when the journal
+   * failed or was closed.
    */
-  append(type: RecordType, body: Uint8Array, done: (isDurable: boolean) => void): void {
+  append(record: JournalRecordToWrite, done: (outcome: JournalOutcome) => void): void {
     if (this.#state !== 'open') {
-      queueMicrotask(() => done(false));
+      queueMicrotask(() => done('failed'));
       return;
     }
+    const { type, body, isPriority } = record;
     invariant(body.length <= bodyBytesMax(this.#options.fileBytesMax), 'a journal record fits a journal file');
-    this.#queue.push({ type, body, done });
+    this.#queue.push({ type, body, isPriority, done });
     this.#queuedBytes += body.length;
     this.#schedule();
   }
@@ -105,21 +130,23 @@ export class Journal {
     await this.#running;
     if (this.#state !== 'closing') return;
     this.#state = 'closed';
-    await this.#file.close();
+    await this.#file?.close();
   }
 
   #schedule(): void {
     if (this.#running !== undefined || this.#isScheduled) return;
     this.#isScheduled = true;
+    const start = (): void => {
+      this.#isScheduled = false;
+      if (this.#state === 'open') this.#start();
+    };
     const { clock, groupWaitMs } = this.#options;
-    // Without a wait, the end of the turn: what came with the same turn shares the commit.
-    if (groupWaitMs === 0) clock.endOfTurn(() => this.#start());
-    else this.#timer = clock.after(groupWaitMs, () => this.#start());
+    if (groupWaitMs > 0) this.#timer = clock.after(groupWaitMs, start);
+    else clock.endOfTurn(start);
   }
 
   #start(): void {
-    this.#isScheduled = false;
-    if (this.#running !== undefined || this.#state === 'failed') return;
+    if (this.#running !== undefined || this.#queue.length === 0) return;
     this.#running = this.#run().finally(() => {
       this.#running = undefined;
       if (this.#queue.length > 0) this.#start();
@@ -127,6 +154,7 @@ export class Journal {
   }
 
   async #run(): Promise<void> {
+    this.#fullCount = 0;
     while (this.#queue.length > 0 && this.#state !== 'failed') {
       const group = this.#takeGroup();
       const startMs = this.#options.clock.monoMs();
@@ -134,11 +162,15 @@ export class Journal {
       try {
         bytes = await this.#commit(group);
       } catch (error) {
+        if (diskErrors.FULL.is(error)) {
+          await this.#relieve(error, group);
+          continue;
+        }
         this.#fail(error, group);
         return;
       }
-      for (const { body } of group) this.#queuedBytes -= body.length;
-      for (const { done } of group) done(true);
+      this.#fullCount = 0;
+      this.#answer(group, 'durable');
       this.#options.onCommit?.({ bytes, records: group.length, durationMs: this.#options.clock.monoMs() - startMs });
     }
   }
@@ -164,15 +196,15 @@ export class Journal {
   async #commit(group: readonly Queued[]): Promise<number> {
     let bytesMax = commitAlignmentBytes;
     for (const { body } of group) bytesMax += recordBytesFor(body.length);
-    if (!this.#file.hasRoomFor(bytesMax)) await this.#roll();
+    const file = await this.#fileFor(bytesMax);
     const buffer = this.#bufferFor(bytesMax);
-    const place = { fileId: this.#file.fileId, commitOffset: this.#file.end };
+    const place = { fileId: file.fileId, commitOffset: file.end };
     let end = 0;
     for (let i = 0; i < group.length; i++) {
       const { type, body } = group[i] as Queued;
       end = encodeRecord(buffer, end, place, { type, body, isLast: i === group.length - 1 });
     }
-    await this.#file.commit(buffer.subarray(0, end));
+    await file.commit(buffer.subarray(0, end));
     return end;
   }
 
@@ -186,32 +218,71 @@ export class Journal {
     return this.#buffer;
   }
 
-  async #roll(): Promise<void> {
-    const previous = this.mark();
-    await this.#file.close();
-    this.#file = await createFile(this.#options, previous.fileId + 1, previous);
+  async #fileFor(bytes: number): Promise<JournalFile> {
+    const file = this.#file;
+    if (file?.hasRoomFor(bytes) && !this.#isOld(file)) return file;
+    await this.#endFile();
+    return this.#startFile();
+  }
+
+  #isOld(file: JournalFile): boolean {
+    const { clock, fileAgeMsMax } = this.#options;
+    return file.end > fileHeaderBytes && clock.monoMs() - this.#fileSinceMs >= fileAgeMsMax;
+  }
+
+  async #endFile(): Promise<void> {
+    const file = this.#file;
+    if (file === undefined) return;
+    this.#previous = this.mark();
+    this.#file = undefined;
+    await file.close();
+  }
+
+  async #startFile(): Promise<JournalFile> {
+    const { directory, clock } = this.#options;
+    const previous = this.#previous;
+    const fileId = Math.max(previous?.fileId ?? 0, directory.fileIds.at(-1) ?? 0) + 1;
+    const header = { fileId, previousFileId: previous?.fileId ?? 0, previousEnd: previous?.offset ?? 0 };
+    const file = await JournalFile.create(this.#fileOptions(), header, directory.takeSpare());
+    directory.noteCreated(fileId);
+    this.#file = file;
+    this.#fileSinceMs = clock.monoMs();
+    return file;
+  }
+
+  #fileOptions(): JournalFileOptions {
+    const { disk, directory, fileBytesMax, prefillBytes, syncEachWrite } = this.#options;
+    return { disk, directory: directory.path, bytesMax: fileBytesMax, prefillBytes, syncEachWrite };
+  }
+
+  /**
+   * The disk had no room for a commit. Nobody was told that it is durable, so nothing is lost. But some of it may have arrived, even whole records: the
+   * file ends where it ended before and is never written again, as old and new remains must not mix; the next file says where this one's data ends.
+   * Ordinary records are refused; those with priority are tried once more, in the room that was kept back.
+   */
+  async #relieve(error: unknown, group: readonly Queued[]): Promise<void> {
+    await this.#endFile();
+    const isLastTry = ++this.#fullCount > 1;
+    const waiting = [...group, ...this.#queue];
+    const hasHope = ({ isPriority }: Queued): boolean => isPriority && !isLastTry;
+    this.#queue = waiting.filter(hasHope);
+    this.#answer(
+      waiting.filter((record) => !hasHope(record)),
+      'disk full',
+    );
+    await this.#options.onFull(error);
   }
 
   #fail(error: unknown, group: readonly Queued[]): void {
     this.#state = 'failed';
     const lost = [...group, ...this.#queue];
     this.#queue = [];
-    this.#queuedBytes = 0;
     this.#options.onFatal(error);
-    for (const { done } of lost) done(false);
+    this.#answer(lost, 'failed');
   }
-}
 
-async function createFile(options: JournalOptions, fileId: number, previous: JournalMark | undefined): Promise<JournalFile> {
-  const fileOptions: JournalFileOptions = {
-    disk: options.disk,
-    directory: options.directory.path,
-    bytesMax: options.fileBytesMax,
-    prefillBytes: options.prefillBytes,
-    syncEachWrite: options.syncEachWrite,
-  };
-  const header = { fileId, previousFileId: previous?.fileId ?? 0, previousEnd: previous?.offset ?? 0 };
-  const file = await JournalFile.create(fileOptions, header, options.directory.takeSpare());
-  options.directory.noteCreated(fileId);
-  return file;
+  #answer(records: readonly Queued[], outcome: JournalOutcome): void {
+    for (const { body } of records) this.#queuedBytes -= body.length;
+    for (const { done } of records) done(outcome);
+  }
 }

@@ -1,6 +1,5 @@
 import type { Disk, DiskFile } from '@daybook/runtime';
 import { bookieErrors } from '../errors.js';
-import type { JournalMark } from './journal.js';
 import type { JournalDirectory } from './journal-directory.js';
 import {
   commitAlignmentBytes,
@@ -11,6 +10,7 @@ import {
   type JournalRecord,
   journalFileName,
 } from './journal-format.js';
+import type { JournalMark } from './journal-mark.js';
 
 const windowBytes = 1 << 20;
 
@@ -35,15 +35,15 @@ export interface ReplayOptions {
  *
  * - a record that cannot be read ends its file, unless a commit begun later is intact: commits are written one after another, so the unreadable one
  *   was durable once, and is damaged now (`BOOKIE_JOURNAL_CORRUPT`);
- * - each file says where the data of the one before it ended: a shorter one is damaged as well;
+ * - each file says where the data of the one before it ended: a shorter one is damaged as well, and what lies behind in a longer one is the rest of a
+ *   write that failed on a full disk;
  * - a file that the mark or its successor names must be there (`BOOKIE_JOURNAL_MISSING`).
  */
 export async function replayJournal(options: ReplayOptions): Promise<JournalMark | undefined> {
   const fileIds = filesToReplay(options);
   let end = options.mark;
-  for (const fileId of fileIds) {
-    const isLast = fileId === fileIds.at(-1);
-    const replayed = await replayFile(options, fileId, end, isLast);
+  for (const [i, fileId] of fileIds.entries()) {
+    const replayed = await replayFile(options, { fileId, nextId: fileIds[i + 1] }, end);
     // The last file may have died at birth, before its header was durable: then nothing was ever put into it.
     if (replayed === undefined) await options.directory.removeFile(fileId);
     else end = replayed;
@@ -68,9 +68,8 @@ function missing(directory: JournalDirectory, fileId: number, why: string) {
 /** Where the file's data ends; undefined for a last file without a header. `before` is where the replay stands. */
 async function replayFile(
   options: ReplayOptions,
-  fileId: number,
+  { fileId, nextId }: { fileId: number; nextId: number | undefined },
   before: JournalMark | undefined,
-  isLast: boolean,
 ): Promise<JournalMark | undefined> {
   const path = options.directory.pathOf(fileId);
   const file = await options.disk.open(path, { mode: 'read' });
@@ -78,14 +77,28 @@ async function replayFile(
     const window = new FileWindow(file, await file.bytes());
     const header = decodeFileHeader(await window.at(0, fileHeaderBytes), path);
     if (header === undefined || header.fileId !== fileId) {
-      const isUnborn = isLast && fileId !== options.mark?.fileId && (await findCommitAfter(window, fileId, 0)) === undefined;
+      const isUnborn = nextId === undefined && fileId !== options.mark?.fileId && (await findCommitAfter(window, fileId, 0)) === undefined;
       if (isUnborn) return undefined;
       throw bookieErrors.JOURNAL_CORRUPT(path, 0, header === undefined ? 'no valid header' : `its header is that of file ${header.fileId}`);
     }
     const isMarked = fileId === options.mark?.fileId;
     if (!isMarked) checkChain(options.directory, header, before);
     const start = isMarked ? (options.mark as JournalMark).offset : fileHeaderBytes;
-    return { fileId, offset: await scan(options, window, { fileId, path, start }) };
+    const limit = nextId === undefined ? undefined : await endNamedBy(options, nextId, fileId);
+    return { fileId, offset: await scan(options, window, { fileId, path, start, limit }) };
+  } finally {
+    await file.close();
+  }
+}
+
+/** Where the data of `fileId` ends according to the file after it; undefined when that one does not say (it died at birth, or another one is missing). */
+async function endNamedBy({ disk, directory }: ReplayOptions, nextId: number, fileId: number): Promise<number | undefined> {
+  const path = directory.pathOf(nextId);
+  const file = await disk.open(path, { mode: 'read' });
+  try {
+    const bytes = Buffer.alloc(fileHeaderBytes);
+    const header = (await file.readAt(0, bytes)) === bytes.length ? decodeFileHeader(bytes, path) : undefined;
+    return header?.fileId === nextId && header.previousFileId === fileId ? header.previousEnd : undefined;
   } finally {
     await file.close();
   }
@@ -101,16 +114,25 @@ function checkChain(directory: JournalDirectory, header: FileHeader, before: Jou
   }
 }
 
-async function scan(options: ReplayOptions, window: FileWindow, from: { fileId: number; path: string; start: number }): Promise<number> {
+interface Scan {
+  fileId: number;
+  path: string;
+  start: number;
+  /** Where the data ends, if that is known. */
+  limit: number | undefined;
+}
+
+async function scan(options: ReplayOptions, window: FileWindow, from: Scan): Promise<number> {
   const { fileId, path } = from;
   if (from.start > window.fileBytes) throw bookieErrors.JOURNAL_CORRUPT(path, window.fileBytes, `the checkpoint names offset ${from.start}`);
   let offset = from.start;
-  for (;;) {
+  while (offset !== from.limit) {
     const record = await readRecord(window, fileId, offset);
-    if (record === undefined) break;
+    if (record === undefined || record.end > (from.limit ?? record.end)) break;
     await options.onRecord({ type: record.type, body: record.body, path, offset });
     offset = record.end;
   }
+  if (offset === from.limit) return offset;
   const later = await findCommitAfter(window, fileId, offset);
   if (later !== undefined) throw bookieErrors.JOURNAL_CORRUPT(path, offset, `an intact record follows at ${later}`);
   return offset;

@@ -1,29 +1,34 @@
 import { crc32c } from '@daybook/runtime';
 import { bookieErrors } from '../errors.js';
-import type { JournalMark } from '../journal/journal.js';
+import type { JournalMark, JournalMarks } from '../journal/journal-mark.js';
 import { readId, writeId } from './batch-bytes.js';
 
 /**
- * Bytes of `lastMark`, in every ledger directory: what the ledger directories hold, and from where on the journal is still needed. All integers big endian.
+ * Bytes of `lastMark`, in every ledger directory: what the ledger directories hold, and from where on the journals are still needed. All integers big endian.
  *
  * | offset | size | field |
  * |---|---|---|
  * | 0 | 4 | `DBLM` |
- * | 4 | 4 | format version, 1 (persisted) |
+ * | 4 | 4 | format version, 2 (persisted); version 1 is read: it has one journal, and neither of the two fields marked (2) |
  * | 8 | 8 | number of this checkpoint, from 1 |
- * | 16 | 8 | journal file id of the mark |
- * | 24 | 8 | offset of the mark in it |
+ * | 16 | 8 | first journal: file id of the mark |
+ * | 24 | 8 | first journal: offset of the mark in it |
  * | 32 | 8 | lowest log id that was never used |
  * | 40 | 4 | count of logs |
- * | 44 | 4 | 0 |
+ * | 44 | 4 | count of further journals (2) |
  * | 48 | 32 x count | per log, ascending: log id, log bytes, index bytes, flags (bit 0: sealed), 8 bytes each |
+ * | then | 16 x count | per further journal, in the order of the configuration: file id, offset (2) |
+ * | then | 8 | number of the oldest ledger snapshot (`ledgers`) that may be used with it (2) |
  * | then | 4 | CRC32C of all bytes before |
  */
 export interface Checkpoint {
   number: number;
-  mark: JournalMark;
+  /** One per journal directory. */
+  marks: JournalMarks;
   nextLogId: number;
   logs: readonly LogExtent[];
+  /** An older snapshot of the ledgers would have forgotten fences. */
+  statesNumber: number;
 }
 
 /** How much of a log and its index counts: whatever lies behind is the rest of a flush that did not finish, and is still in the journal. */
@@ -36,27 +41,38 @@ export interface LogExtent {
 
 const headerBytes = 48;
 const rowBytes = 32;
-const formatVersion = 1; // persisted
+const markBytes = 16;
+const tailBytes = 12;
+const formatVersion = 2; // persisted
 const magic = 0x44424c4d; // 'DBLM', persisted
 
 export const checkpointFileName = 'lastMark';
 
 export function encodeCheckpoint(checkpoint: Checkpoint): Buffer {
-  const out = Buffer.alloc(headerBytes + checkpoint.logs.length * rowBytes + 4);
+  const [first, ...further] = checkpoint.marks as [JournalMark, ...JournalMark[]];
+  const out = Buffer.alloc(headerBytes + checkpoint.logs.length * rowBytes + further.length * markBytes + tailBytes);
   out.writeUInt32BE(magic, 0);
   out.writeUInt32BE(formatVersion, 4);
   writeId(out, checkpoint.number, 8);
-  writeId(out, checkpoint.mark.fileId, 16);
-  writeId(out, checkpoint.mark.offset, 24);
+  writeId(out, first.fileId, 16);
+  writeId(out, first.offset, 24);
   writeId(out, checkpoint.nextLogId, 32);
   out.writeUInt32BE(checkpoint.logs.length, 40);
-  checkpoint.logs.forEach((log, i) => {
-    const at = headerBytes + i * rowBytes;
+  out.writeUInt32BE(further.length, 44);
+  let at = headerBytes;
+  for (const log of checkpoint.logs) {
     writeId(out, log.logId, at);
     writeId(out, log.logBytes, at + 8);
     writeId(out, log.indexBytes, at + 16);
     writeId(out, log.isSealed ? 1 : 0, at + 24);
-  });
+    at += rowBytes;
+  }
+  for (const mark of further) {
+    writeId(out, mark.fileId, at);
+    writeId(out, mark.offset, at + 8);
+    at += markBytes;
+  }
+  writeId(out, checkpoint.statesNumber, at);
   out.writeUInt32BE(crc32c(out.subarray(0, out.length - 4)), out.length - 4);
   return out;
 }
@@ -65,14 +81,22 @@ export function encodeCheckpoint(checkpoint: Checkpoint): Buffer {
 export function decodeCheckpoint(bytes: Buffer, path: string): Checkpoint | undefined {
   if (bytes.length < headerBytes + 4 || bytes.readUInt32BE(0) !== magic) return undefined;
   if (crc32c(bytes.subarray(0, bytes.length - 4)) !== bytes.readUInt32BE(bytes.length - 4)) return undefined;
-  if (bytes.readUInt32BE(4) !== formatVersion) throw bookieErrors.FORMAT_VERSION(path, bytes.readUInt32BE(4), formatVersion);
-  const count = bytes.readUInt32BE(40);
-  if (bytes.length !== headerBytes + count * rowBytes + 4) return undefined;
+  const version = bytes.readUInt32BE(4);
+  if (version !== 1 && version !== formatVersion) throw bookieErrors.FORMAT_VERSION(path, version, formatVersion);
+  const logsEnd = headerBytes + bytes.readUInt32BE(40) * rowBytes;
+  const marksEnd = logsEnd + bytes.readUInt32BE(44) * markBytes;
+  if (bytes.length !== (version === 1 ? marksEnd + 4 : marksEnd + tailBytes)) return undefined;
   const logs: LogExtent[] = [];
-  for (let at = headerBytes; at < bytes.length - 4; at += rowBytes) {
+  for (let at = headerBytes; at < logsEnd; at += rowBytes) {
     const isSealed = readId(bytes, at + 24) === 1;
     logs.push({ logId: readId(bytes, at), logBytes: readId(bytes, at + 8), indexBytes: readId(bytes, at + 16), isSealed });
   }
-  const mark = { fileId: readId(bytes, 16), offset: readId(bytes, 24) };
-  return { number: readId(bytes, 8), mark, nextLogId: readId(bytes, 32), logs };
+  const marks = [markAt(bytes, 16)];
+  for (let at = logsEnd; at < marksEnd; at += markBytes) marks.push(markAt(bytes, at));
+  const statesNumber = version === 1 ? 0 : readId(bytes, marksEnd);
+  return { number: readId(bytes, 8), marks, nextLogId: readId(bytes, 32), logs, statesNumber };
+}
+
+function markAt(bytes: Buffer, at: number): JournalMark {
+  return { fileId: readId(bytes, at), offset: readId(bytes, at + 8) };
 }

@@ -1,6 +1,6 @@
 import { type Disk, invariant } from '@daybook/runtime';
 import { bookieErrors } from '../errors.js';
-import { compareMarks, type JournalMark } from '../journal/journal.js';
+import { covers, type JournalMarks } from '../journal/journal-mark.js';
 import { type Checkpoint, checkpointFileName, decodeCheckpoint, encodeCheckpoint, type LogExtent } from './checkpoint-format.js';
 import { readWholeFile, replaceFile } from './replace-file.js';
 
@@ -40,11 +40,11 @@ export class Checkpoints {
   }
 
   /**
-   * Publishes, in every ledger directory. Everything it names must be durable. When it resolves, journal files before the mark are no longer needed.
+   * Publishes, in every ledger directory. Everything it names must be durable. When it resolves, journal files before the marks are no longer needed.
    */
-  async publish(state: { mark: JournalMark; nextLogId: number; logs: readonly LogExtent[] }): Promise<void> {
+  async publish(state: { marks: JournalMarks; nextLogId: number; logs: readonly LogExtent[]; statesNumber: number }): Promise<void> {
     const before = this.#latest;
-    invariant(before === undefined || compareMarks(before.mark, state.mark) <= 0, 'the mark never moves back');
+    invariant(before === undefined || covers(state.marks, before.marks), 'no mark ever moves back');
     const checkpoint = { number: (before?.number ?? 0) + 1, ...state };
     const bytes = encodeCheckpoint(checkpoint);
     for (const directory of this.#directories) await replaceFile(this.#disk, directory, checkpointFileName, bytes);

@@ -1,5 +1,5 @@
 import { type Clock, diskErrors, type Logger, type Timer } from '@daybook/runtime';
-import type { JournalMark } from '../journal/journal.js';
+import type { JournalMarks } from '../journal/journal-mark.js';
 import type { LedgerStorage } from './ledger-storage.js';
 
 export interface FlushLoopOptions {
@@ -7,9 +7,9 @@ export interface FlushLoopOptions {
   storage: LedgerStorage;
   /** How old something in the write cache gets before it is flushed; nothing happens while nothing is new. */
   intervalMs: number;
-  mark(): JournalMark;
-  /** The checkpoint is published: journal files before the mark are free. */
-  onCheckpoint(mark: JournalMark): Promise<void>;
+  marks(): JournalMarks;
+  /** The checkpoint is published: journal files before the marks are free. */
+  onCheckpoint(marks: JournalMarks): Promise<void>;
   /** Room in the write cache again. */
   onRoom(): void;
   /** Whether something waits for room: then the cache is flushed, however little is in it. */
@@ -96,15 +96,15 @@ export class FlushLoop {
     this.#timer?.cancel();
     this.#isDirty = false;
     try {
-      // The mark comes first (rule R10): everything before it is in the half that is flushed now, or was flushed before.
-      const flushing = storage.flush(this.#options.mark(), { mayIdle });
+      // The marks come first (rule R10): everything before them is in the half that is flushed now, or was flushed before.
+      const flushing = storage.flush(this.#options.marks(), { mayIdle });
       this.#options.onRoom();
-      const mark = await flushing;
+      const marks = await flushing;
       this.#options.onRoom();
-      await storage.publish(mark);
+      await storage.publish(marks);
       this.#isFailing = false;
       onFlush?.({ durationMs: clock.monoMs() - startMs, entries: writeCacheEntries, bytes: writeCacheBytes });
-      await this.#options.onCheckpoint(mark);
+      await this.#options.onCheckpoint(marks);
     } catch (error) {
       if (!diskErrors.FULL.is(error)) {
         this.stop();

@@ -15,12 +15,16 @@ const frameInfo = { logId: 5, logBytesBefore: 64, logBytesAfter: 300 };
 const trailer = { logId: 5, blocks: { offset: 1, bytes: 28, crc: 2 }, ledgers: { offset: 29, bytes: 40, crc: 3 }, logBytes: 300 };
 const checkpoint = {
   number: 7,
-  mark: { fileId: 2, offset: 1024 },
+  marks: [
+    { fileId: 2, offset: 1024 },
+    { fileId: 3, offset: 512 },
+  ],
   nextLogId: 9,
   logs: [
     { logId: 5, logBytes: 300, indexBytes: 400, isSealed: true },
     { logId: 8, logBytes: 64, indexBytes: 64, isSealed: false },
   ],
+  statesNumber: 6,
 };
 const states = [
   { ledgerId: 1, isFenced: false, masterKey: Buffer.alloc(20, 1) },
@@ -67,9 +71,9 @@ const formats = [
     name: 'checkpoint',
     bytes: encodeCheckpoint(checkpoint),
     golden:
-      '44424c4d000000010000000000000007000000000000000200000000000004000000000000000009000000020000000' +
-      '00000000000000005000000000000012c000000000000019000000000000000010000000000000008000000000000004000000000000000400000000000000000',
-    crcAt: 112,
+      '44424c4d000000020000000000000007000000000000000200000000000004000000000000000009000000020000000' +
+      '10000000000000005000000000000012c000000000000019000000000000000010000000000000008000000000000004000000000000000400000000000000000000000000000000300000000000002000000000000000006',
+    crcAt: 136,
     decode: (bytes: Buffer) => decodeCheckpoint(bytes, 'x'),
   },
   {
@@ -109,10 +113,27 @@ for (const { name, bytes, golden, crcAt, decode } of formats) {
 t.test('formats: another version, intact → refused by name', async (t) => {
   for (const { name, bytes, crcAt, decode } of formats.filter(({ name }) => /header|checkpoint|states/.test(name))) {
     const next = Buffer.from(bytes);
-    next.writeUInt32BE(2, 4);
+    next.writeUInt32BE(9, 4);
     next.writeUInt32BE(crc32c(next.subarray(0, crcAt)), crcAt);
     t.throws(() => decode(next), { code: 'BOOKIE_FORMAT_VERSION' }, name);
   }
+});
+
+t.test('checkpoint: version 1, of one journal → still read', async (t) => {
+  const content = Buffer.from(
+    '44424c4d000000010000000000000007000000000000000200000000000004000000000000000009000000010000000' +
+      '00000000000000005000000000000012c00000000000001900000000000000001',
+    'hex',
+  );
+  const crc = Buffer.alloc(4);
+  crc.writeUInt32BE(crc32c(content));
+  t.strictSame(decodeCheckpoint(Buffer.concat([content, crc]), 'x'), {
+    number: 7,
+    marks: [{ fileId: 2, offset: 1024 }],
+    nextLogId: 9,
+    logs: [{ logId: 5, logBytes: 300, indexBytes: 400, isSealed: true }],
+    statesNumber: 0,
+  });
 });
 
 t.test('checkpoint, ledger states, frame: round trip', async (t) => {

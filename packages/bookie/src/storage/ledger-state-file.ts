@@ -9,6 +9,7 @@ export class LedgerStateFile {
   readonly #disk: Disk;
   readonly #directories: readonly string[];
   #savedChanges = -1;
+  #savedNumber = 0;
 
   constructor(disk: Disk, directories: readonly string[]) {
     this.#disk = disk;
@@ -16,10 +17,10 @@ export class LedgerStateFile {
   }
 
   /**
-   * Fills `states` from the newest snapshot. One from before the checkpoint would forget fences whose journal records are gone: `checkpointNumber` is
-   * that of the checkpoint, undefined when none was ever published.
+   * Fills `states` from the newest snapshot. One that is older than the checkpoint wants would forget fences whose journal records are gone. `numberMin`
+   * is undefined when no checkpoint was ever published.
    */
-  async load(states: LedgerStates, checkpointNumber: number | undefined): Promise<void> {
+  async load(states: LedgerStates, numberMin: number | undefined): Promise<void> {
     let newest: { checkpointNumber: number; states: LedgerState[] } | undefined;
     for (const directory of this.#directories) {
       const path = `${directory}/${ledgerStatesFileName}`;
@@ -29,22 +30,28 @@ export class LedgerStateFile {
     }
     if (newest === undefined) {
       const path = `${this.#directories[0]}/${ledgerStatesFileName}`;
-      if (checkpointNumber !== undefined) throw bookieErrors.STATE_CORRUPT(path, 'missing, or its checksum is wrong');
+      if (numberMin !== undefined) throw bookieErrors.STATE_CORRUPT(path, 'missing, or its checksum is wrong');
       return;
+    }
+    if (newest.checkpointNumber < (numberMin ?? 0)) {
+      throw bookieErrors.STATE_CORRUPT(`${this.#directories[0]}/${ledgerStatesFileName}`, `it is older than checkpoint ${numberMin} allows`);
     }
     for (const { ledgerId, isFenced, masterKey } of newest.states) {
       states.create(ledgerId, masterKey);
       if (isFenced) states.setFenced(ledgerId);
     }
     this.#savedChanges = states.changes;
+    this.#savedNumber = newest.checkpointNumber;
   }
 
-  /** Durable when it resolves. */
-  async save(states: LedgerStates, checkpointNumber: number): Promise<void> {
-    if (states.changes === this.#savedChanges) return;
+  /** Durable when it resolves, to the number of the newest snapshot. */
+  async save(states: LedgerStates, checkpointNumber: number): Promise<number> {
+    if (states.changes === this.#savedChanges) return this.#savedNumber;
     const changes = states.changes;
     const bytes = encodeLedgerStates(checkpointNumber, states.count, states.all());
     for (const directory of this.#directories) await replaceFile(this.#disk, directory, ledgerStatesFileName, bytes);
     this.#savedChanges = changes;
+    this.#savedNumber = checkpointNumber;
+    return checkpointNumber;
   }
 }

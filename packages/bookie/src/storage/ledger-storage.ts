@@ -1,5 +1,5 @@
 import type { Disk, Logger } from '@daybook/runtime';
-import type { JournalMark } from '../journal/journal.js';
+import type { JournalMarks } from '../journal/journal-mark.js';
 import { Checkpoints } from './checkpoint.js';
 import type { Checkpoint } from './checkpoint-format.js';
 import { EntryLogs } from './entry-logs.js';
@@ -59,8 +59,8 @@ export class LedgerStorage {
   readonly #readCache: ReadCache;
   readonly #ledgerCache: LedgerCache;
   readonly #reader: EntryReader;
-  /** The mark that belongs to the half of the write cache that is being flushed. */
-  #flushMark: JournalMark | undefined;
+  /** The marks that belong to the half of the write cache that is being flushed. */
+  #flushMarks: JournalMarks | undefined;
 
   private constructor(options: LedgerStorageOptions, loaded: Loaded) {
     this.#options = options;
@@ -88,7 +88,7 @@ export class LedgerStorage {
     const checkpoints = await Checkpoints.load(disk, directories);
     const states = new LedgerStates();
     const stateFile = new LedgerStateFile(disk, directories);
-    await stateFile.load(states, checkpoints.latest?.number);
+    await stateFile.load(states, checkpoints.latest?.statesNumber);
     const files = new LogFiles(disk, options.openFilesMax);
     const ledgerCache = new LedgerCache(files, options.ledgerCacheBytesMax);
     const onSealed = (logId: number, ledgers: readonly LedgerRow[]): void => {
@@ -161,25 +161,25 @@ export class LedgerStorage {
   }
 
   /**
-   * Writes what is in the write cache to the entry log and returns the mark to publish: `mark`, taken before the call, or that of an earlier flush that
+   * Writes what is in the write cache to the entry log and returns the marks to publish: `marks`, taken before the call, or those of an earlier flush that
    * failed and is tried again now. Not to be called while it runs. Rejects with `DISK_FULL` when it may be tried again later; after anything else the
    * bookie must stop.
    */
-  async flush(mark: JournalMark, options: { mayIdle: boolean }): Promise<JournalMark> {
+  async flush(marks: JournalMarks, options: { mayIdle: boolean }): Promise<JournalMarks> {
     const half = this.#writeCache.beginFlush();
-    this.#flushMark ??= mark;
+    this.#flushMarks ??= marks;
     if (!half.isEmpty) await flushHalf(half, this.#logs, this.#options, (ledgerId) => this.states.has(ledgerId));
     this.#writeCache.endFlush(options.mayIdle);
-    const covered = this.#flushMark;
-    this.#flushMark = undefined;
+    const covered = this.#flushMarks;
+    this.#flushMarks = undefined;
     return covered;
   }
 
-  /** Publishes how far the journal is no longer needed: a mark that {@link flush} returned. */
-  async publish(mark: JournalMark): Promise<void> {
+  /** Publishes how far the journals are no longer needed: marks that {@link flush} returned. */
+  async publish(marks: JournalMarks): Promise<void> {
     const number = (this.#checkpoints.latest?.number ?? 0) + 1;
-    await this.#stateFile.save(this.states, number);
-    await this.#checkpoints.publish({ mark, nextLogId: this.#logs.nextLogId, logs: this.#logs.extents() });
+    const statesNumber = await this.#stateFile.save(this.states, number);
+    await this.#checkpoints.publish({ marks, statesNumber, nextLogId: this.#logs.nextLogId, logs: this.#logs.extents() });
   }
 
   /** Removes files of entry logs that did not become part of a checkpoint; after the first one of this run. */
