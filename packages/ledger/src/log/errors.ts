@@ -29,6 +29,11 @@ export const logErrors = defineErrors('LOG', {
     text: (name: string, why: string) =>
       `the record was not acknowledged, it may be in log "${name}" or not: open the log for writing again and look at its last transaction id. Cause: ${why}`,
   },
+  OVER_CAPACITY: {
+    retry: 'later',
+    text: (name: string, bytes: number) => `log "${name}" has ${bytes} bytes not acknowledged yet: wait for earlier writes before writing more`,
+  },
+  BAD_OPTIONS: { retry: 'never', text: (why: string) => `these options of a log cannot be: ${why}` },
   WRITER_CLOSED: { retry: 'never', text: (name: string) => `this writer of log "${name}" was closed: open the log for writing again` },
   READER_CLOSED: { retry: 'never', text: (name: string) => `this reader of log "${name}" was closed` },
   BAD_POSITION: { retry: 'never', text: (text: string) => `"${text}" is no position in a log` },
