@@ -1,4 +1,11 @@
-import { type AppendAcknowledgement, type AppendReply, appendStreamVersion, bookieServiceDefinition, decodeAppendBatch, isSameIdentity } from '@daybook/proto';
+import {
+  type AppendAcknowledgement,
+  type AppendReply,
+  appendStreamVersion,
+  bookieServiceDefinition,
+  decodeAppendBatch,
+  isSameIdentity,
+} from '@daybook/proto';
 import type { Listener } from './network.js';
 
 /** The bookie's end of an append stream: hello, then batches in order, answered as ranges once per turn. */
@@ -29,7 +36,8 @@ export class AppendServer {
     }
     if (!this.#isGreeted || message.firstSequence !== this.#nextSequence) {
       this.#isClosed = true;
-      return this.#refuse();
+      this.#refuse();
+      return;
     }
     for (const batchBytes of message.batches) {
       const sequence = this.#nextSequence++;

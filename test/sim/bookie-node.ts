@@ -2,7 +2,7 @@ import { type Bookie, bookieConfigSchema, openBookie } from '@daybook/bookie';
 import { createCookieRecords, readInstanceId, registerBookie } from '@daybook/metadata';
 import type { AppendBatch, BookieCode, BookieService, FenceRequest, LacReply, LedgerId, ReadReply, ReadRequest } from '@daybook/proto';
 import { SimClock, SimDisk } from '@daybook/runtime/sim';
-import { NodeSession } from './node-session.js';
+import type { NodeSession } from './node-session.js';
 import type { World } from './world.js';
 
 /** Small bounds, so that a short life rolls files, fills caches and seals logs. */

@@ -1,7 +1,7 @@
+import { createManagedLedgers, type ManagedLedgers } from '@daybook/broker';
 import { BookiePool, createLedgerClient, type LedgerClient } from '@daybook/ledger';
 import { type BookieRegistry, createBookieRegistry, createLedgerRecords, type MetadataStore } from '@daybook/metadata';
 import { SimClock, type SimRandom } from '@daybook/runtime/sim';
-import { type ManagedLedgers, createManagedLedgers } from '@daybook/broker';
 import type { NodeSession } from './node-session.js';
 import type { World } from './world.js';
 

@@ -11,12 +11,27 @@ export type Observation =
   | { kind: 'opened'; node: string; ledgerId: number; lastConfirmed: number; isClosed: boolean; length: number }
   | { kind: 'read'; node: string; ledgerId: number; entryId: number; payload: Buffer }
   | { kind: 'absent'; node: string; ledgerId: number; lastConfirmed: number; text: string }
-  | { kind: 'bookie append'; bookie: string; ledgerId: number; entryIds: readonly number[]; code: BookieCode; isRecovery: boolean; wasFenced: boolean }
+  | {
+      kind: 'bookie append';
+      bookie: string;
+      ledgerId: number;
+      entryIds: readonly number[];
+      code: BookieCode;
+      isRecovery: boolean;
+      wasFenced: boolean;
+    }
   | { kind: 'bookie fenced'; bookie: string; ledgerId: number }
   /** `heldBefore`: an entry it had acknowledged before it was asked. */
   | { kind: 'bookie negative'; bookie: string; ledgerId: number; heldBefore: number | undefined }
   /** What it lists, and what it had acknowledged before it was asked. */
-  | { kind: 'bookie holds'; bookie: string; ledgerId: number; code: BookieCode; runs: readonly { first: number; last: number }[]; claimed: readonly number[] }
+  | {
+      kind: 'bookie holds';
+      bookie: string;
+      ledgerId: number;
+      code: BookieCode;
+      runs: readonly { first: number; last: number }[];
+      claimed: readonly number[];
+    }
   | { kind: 'record'; path: string; value: Buffer | undefined }
   | { kind: 'log opening'; broker: string; log: string }
   | { kind: 'log opened'; broker: string; tenure: string; log: string; lastConfirmed: Place; before: LogPromises }
@@ -24,7 +39,14 @@ export type Observation =
   | { kind: 'log appended'; broker: string; log: string; text: string; ledgerId: number; entryId: number }
   | { kind: 'log read'; broker: string; log: string; text: string; position: Place }
   | { kind: 'log complete'; broker: string; log: string; beforeFirst: Place; entries: readonly { position: Place; text: string }[] }
-  | { kind: 'cursor opened'; broker: string; log: string; mark: Place; before: LogPromises; isAcknowledged(ledgerId: number, entryId: number): boolean }
+  | {
+      kind: 'cursor opened';
+      broker: string;
+      log: string;
+      mark: Place;
+      before: LogPromises;
+      isAcknowledged(ledgerId: number, entryId: number): boolean;
+    }
   | { kind: 'cursor acked'; tenure: string; log: string; position: Place }
   /** `flushed`: what had been acknowledged when the flush began. */
   | { kind: 'cursor flushed'; broker: string; log: string; flushed: readonly Place[] };

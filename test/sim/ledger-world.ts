@@ -3,7 +3,7 @@ import { below } from '@daybook/runtime';
 import type { SimRandom } from '@daybook/runtime/sim';
 import { checkCopies } from './checkers/copies.js';
 import type { ClientRun } from './client-node.js';
-import { lastReader, type LogWorkload, logScript } from './log-workload.js';
+import { type LogWorkload, lastReader, logScript } from './log-workload.js';
 import { drawFaults, isCalm, Nemesis } from './nemesis.js';
 import { Directory, expected, type LedgerWorkload, ledgerScript, lookAt, type Quorum } from './workload.js';
 import { World, type WorldOptions } from './world.js';
@@ -30,13 +30,13 @@ export async function runLedgerWorld(options: WorldOptions): Promise<World> {
   const bookiesCount = 3 + below(random, 3);
   for (let i = 1; i <= bookiesCount; i++) world.addBookie(`b${i}`);
   const directory = new Directory();
-  const workload = drawWorkload(random, bookiesCount);
+  const plan = drawFaults(random.fork('faults'));
+  const workload = drawWorkload(random, { bookiesCount, ackQuorumMin: plan.bitRot > 0 ? 2 : 1 });
   const clientsCount = 1 + below(random, 3);
   for (let i = 1; i <= clientsCount; i++) world.addClient(`c${i}`, ledgerScript(world, directory, workload));
   const log = drawLog(random.fork('log'), workload);
   if (log !== undefined) for (let i = 1; i <= 2; i++) world.addClient(`br${i}`, logScript(world, log));
   await world.boot();
-  const plan = drawFaults(random.fork('faults'));
   world.log.isCalm = isCalm(plan);
   const nemesis = new Nemesis(world, plan);
   for (const client of world.clients) client.start();
@@ -49,9 +49,9 @@ export async function runLedgerWorld(options: WorldOptions): Promise<World> {
   return world;
 }
 
-function drawWorkload(random: SimRandom, bookiesCount: number): LedgerWorkload {
+function drawWorkload(random: SimRandom, { bookiesCount, ackQuorumMin }: { bookiesCount: number; ackQuorumMin: number }): LedgerWorkload {
   const possible: Quorum[] = quorums
-    .filter(([ensembleSize]) => ensembleSize <= bookiesCount)
+    .filter(([ensembleSize, , ackQuorumSize]) => ensembleSize <= bookiesCount && ackQuorumSize >= ackQuorumMin)
     .map(([ensembleSize, writeQuorumSize, ackQuorumSize]) => ({ ensembleSize, writeQuorumSize, ackQuorumSize }));
   // Few kinds in one seed, so that they meet.
   const chosen = Array.from({ length: 1 + below(random, 3) }, () => possible[below(random, possible.length)] as Quorum);

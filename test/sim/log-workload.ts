@@ -2,8 +2,8 @@ import type { Cursor, ManagedLedger, ManagedLedgerOptions, StoredEntry } from '@
 import { below } from '@daybook/runtime';
 import type { ClientRun, Script } from './client-node.js';
 import type { LogPromises } from './history.js';
-import type { World } from './world.js';
 import { expected, type Quorum } from './workload.js';
+import type { World } from './world.js';
 
 export interface LogWorkload {
   readonly name: string;
@@ -173,7 +173,8 @@ async function consume(world: World, run: ClientRun, { log, tenure }: ServedLog,
 }
 
 function tellRead(world: World, run: ClientRun, log: ManagedLedger, entries: readonly StoredEntry[]): void {
-  for (const entry of entries) world.history.tell({ kind: 'log read', broker: run.name, log: log.name, text: textOf(entry), position: entry.position });
+  for (const entry of entries)
+    world.history.tell({ kind: 'log read', broker: run.name, log: log.name, text: textOf(entry), position: entry.position });
 }
 
 async function flush(world: World, run: ClientRun, { log, tenure }: ServedLog, cursor: Cursor): Promise<void> {

@@ -1,10 +1,9 @@
 // npm run sim -- --seeds N [--from N] [--world NAME] [--seconds S --seeds-min N] [--jobs N] [--trace]
-import { fork } from 'node:child_process';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { type SeedReport, seedReport } from './seed-report.js';
 import { runSeed, watchRejections, worlds } from './run-seed.js';
+import { type SeedReport, seedReport } from './seed-report.js';
 
 const help = `Runs the simulator: each seed is a small cluster on virtual time in which things go wrong.
 

@@ -10,6 +10,8 @@ export interface FaultPlan {
   readonly failedSync: number;
   /** Chance that a restarted bookie cannot read something. */
   readonly badStart: number;
+  /** Bits that flip in entry logs and their indexes, of one bookie only: a seed with it has no ledger with Qa 1. */
+  readonly bitRot: number;
   readonly partition: number;
   readonly slowLink: number;
   readonly sessionLoss: number;
@@ -29,6 +31,7 @@ export const noFaultPlan: FaultPlan = {
   diskTrouble: 0,
   failedSync: 0,
   badStart: 0,
+  bitRot: 0,
   partition: 0,
   slowLink: 0,
   sessionLoss: 0,
@@ -56,6 +59,7 @@ export function drawFaults(random: SimRandom): FaultPlan {
     diskTrouble: rate(0.3),
     failedSync: rate(0.15),
     badStart: often(0.4),
+    bitRot: random.chance(0.25) ? random.between(0.1, 1) : 0,
     partition: rate(0.4),
     slowLink: rate(0.3),
     sessionLoss: rate(0.3),
@@ -63,7 +67,12 @@ export function drawFaults(random: SimRandom): FaultPlan {
     pauseClient: rate(0.3),
     pauseBookie: rate(0.2),
     clockJump: rate(0.2),
-    network: { delayMsMax: random.chance(0.5) ? 1 : random.between(1, 60), lossChance: often(0.05), duplicateChance: often(0.2), resetChance: often(0.03) },
+    network: {
+      delayMsMax: random.chance(0.5) ? 1 : random.between(1, 60),
+      lossChance: often(0.05),
+      duplicateChance: often(0.2),
+      resetChance: often(0.03),
+    },
     metadata: {
       delayMsMax: random.chance(0.5) ? 2 : 2 + below(random, 150),
       lostRequests: below(random, 3) === 0 ? below(random, 80) : 0,
@@ -104,6 +113,11 @@ export class Nemesis {
     this.#repeat(this.#plan.killBookie, () => this.#any(bookies)?.kill());
     this.#repeat(this.#plan.diskTrouble, () => this.#troubleDisk());
     this.#repeat(this.#plan.failedSync, () => this.#any(bookies)?.disk.failNextSync());
+    const rotten = this.#plan.bitRot === 0 ? undefined : this.#any(bookies);
+    this.#world.rotten = rotten?.name;
+    this.#repeat(this.#plan.bitRot, () => {
+      if (rotten?.disk.flipRandomBit((path) => /\.(log|idx)$/.test(path))) this.#note(`a bit of ${rotten.name} flips`);
+    });
     this.#repeat(this.#plan.partition, () => this.#partition());
     this.#repeat(this.#plan.slowLink, () => this.#slowLink());
     this.#repeat(this.#plan.sessionLoss, () => this.#loseSession());

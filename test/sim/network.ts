@@ -375,7 +375,11 @@ export class Stream implements AppendTransport {
     }
     if (this.#server === undefined) {
       this.listener = listener;
-      this.#server = new AppendServer(listener, (reply) => this.#reply(reply), () => this.break());
+      this.#server = new AppendServer(
+        listener,
+        (reply) => this.#reply(reply),
+        () => this.break(),
+      );
     }
     const server = this.#server;
     listener.clock.deliver(() => server.receive(bytes));

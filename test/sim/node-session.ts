@@ -22,9 +22,11 @@ export class NodeSession implements MetadataStore {
   constructor({ tree, clock, random, faults, sessionTimeoutMs }: NodeSessionOptions) {
     this.#clock = clock;
     this.inner = tree.openSession({ clock: new SimClock(clock.queue, { name: `${clock.name} session` }), random, faults, sessionTimeoutMs });
-    this.inner.onSession((state) => clock.deliver(() => {
-      this.#seen = state;
-    }));
+    this.inner.onSession((state) =>
+      clock.deliver(() => {
+        this.#seen = state;
+      }),
+    );
   }
 
   get session(): SessionState {

@@ -2,7 +2,7 @@ import { SimulationFailure } from '@daybook/runtime/sim';
 import type { Violation } from './history.js';
 import { runLedgerWorld } from './ledger-world.js';
 import type { Mutation } from './mutation.js';
-import { World, type WorldOptions } from './world.js';
+import type { World, WorldOptions } from './world.js';
 
 /** A world is a file with one such function. */
 export const worlds: Readonly<Record<string, (options: WorldOptions) => Promise<World>>> = {

@@ -1,14 +1,14 @@
-import { defaultLedgerClientOptions, type LedgerClientOptions } from '@daybook/ledger';
 import type { ManagedLedgersSettings } from '@daybook/broker';
+import { defaultLedgerClientOptions, type LedgerClientOptions } from '@daybook/ledger';
 import { initialiseCluster, type MemoryFaults, MemoryTree } from '@daybook/metadata';
 import type { Logger } from '@daybook/runtime';
 import { EventQueue, SimClock, type SimRandom } from '@daybook/runtime/sim';
 import { BookieNode } from './bookie-node.js';
-import { ClientNode, type Script } from './client-node.js';
 import { Bookies } from './checkers/bookies.js';
-import { Log } from './checkers/log.js';
 import { Ledgers } from './checkers/ledgers.js';
+import { Log } from './checkers/log.js';
 import { Reads } from './checkers/reads.js';
+import { ClientNode, type Script } from './client-node.js';
 import { History } from './history.js';
 import type { Mutation } from './mutation.js';
 import { Network } from './network.js';
@@ -75,6 +75,8 @@ export class World {
   readonly claims: Bookies;
   readonly log: Log;
   metadataFaults: Partial<MemoryFaults> = { delayMsMax: 2 };
+  /** The one bookie whose disk may forget what it holds. */
+  rotten: string | undefined;
   /** In `safety` things go wrong; in `liveness` everything has to come to an end. */
   phase: 'safety' | 'liveness' = 'safety';
   readonly #sessions = new Set<NodeSession>();
@@ -126,8 +128,8 @@ export class World {
 
   /** Ledgers that a bookie says it has fenced: forgotten never. */
   fences(bookie: string): Set<number> {
-    let fences = this.#fences.get(bookie);
-    if (fences === undefined) this.#fences.set(bookie, (fences = new Set()));
+    const fences = this.#fences.get(bookie) ?? new Set<number>();
+    this.#fences.set(bookie, fences);
     return fences;
   }
 

@@ -33,7 +33,10 @@ export class Bookies implements Checker {
         break;
       case 'bookie negative':
         if (seen.heldBefore !== undefined) {
-          this.#history.violate('I13', `${seen.bookie} says that it has no entry ${seen.heldBefore} of ledger ${seen.ledgerId}, which it acknowledged`);
+          this.#history.violate(
+            'I13',
+            `${seen.bookie} says that it has no entry ${seen.heldBefore} of ledger ${seen.ledgerId}, which it acknowledged`,
+          );
         }
         break;
       case 'bookie holds':
@@ -44,6 +47,8 @@ export class Bookies implements Checker {
         break;
       case 'log appended':
         this.#checkAck(seen.ledgerId, seen.entryId);
+        break;
+      default:
         break;
     }
   }
@@ -58,10 +63,10 @@ export class Bookies implements Checker {
   }
 
   #claim(bookie: string, ledgerId: number, entryId: number): void {
-    let ledgers = this.#claims.get(bookie);
-    if (ledgers === undefined) this.#claims.set(bookie, (ledgers = new Map()));
-    let entries = ledgers.get(ledgerId);
-    if (entries === undefined) ledgers.set(ledgerId, (entries = new Set()));
+    const ledgers = this.#claims.get(bookie) ?? new Map<number, Set<number>>();
+    this.#claims.set(bookie, ledgers);
+    const entries = ledgers.get(ledgerId) ?? new Set<number>();
+    ledgers.set(ledgerId, entries);
     entries.add(entryId);
   }
 
@@ -82,7 +87,10 @@ export class Bookies implements Checker {
       const members = writeSetOf(record, entryId);
       const count = members.filter((bookie) => this.holds(bookie, ledgerId, entryId)).length;
       if (count >= record.ackQuorumSize) continue;
-      this.#history.violate('I3', `ledger ${ledgerId}: entry ${entryId} acknowledged with ${count} of ${record.ackQuorumSize} copies on ${members.join(',')}`);
+      this.#history.violate(
+        'I3',
+        `ledger ${ledgerId}: entry ${entryId} acknowledged with ${count} of ${record.ackQuorumSize} copies on ${members.join(',')}`,
+      );
     }
   }
 }

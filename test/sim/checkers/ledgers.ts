@@ -39,7 +39,8 @@ export class Ledgers implements Checker {
         break;
       case 'pushed': {
         const { payloads } = this.get(seen.ledgerId);
-        if (payloads.length !== seen.entryId) this.#history.violate('I1', `ledger ${seen.ledgerId}: entry ${seen.entryId} pushed after ${payloads.length - 1}`);
+        if (payloads.length !== seen.entryId)
+          this.#history.violate('I1', `ledger ${seen.ledgerId}: entry ${seen.entryId} pushed after ${payloads.length - 1}`);
         payloads.push(seen.payload);
         break;
       }
@@ -51,7 +52,10 @@ export class Ledgers implements Checker {
         break;
       case 'writer failed':
         if (seen.upTo < (this.#told.get(`${seen.node} ${seen.ledgerId}`) ?? -1)) {
-          this.#history.violate('I1', `ledger ${seen.ledgerId}: failed with ${seen.upTo} acknowledged, but ${this.get(seen.ledgerId).acknowledged} was told`);
+          this.#history.violate(
+            'I1',
+            `ledger ${seen.ledgerId}: failed with ${seen.upTo} acknowledged, but ${this.get(seen.ledgerId).acknowledged} was told`,
+          );
         }
         break;
       case 'writer closed':
@@ -60,6 +64,8 @@ export class Ledgers implements Checker {
       case 'opened':
         if (seen.isClosed) this.#end(seen.ledgerId, seen.lastConfirmed, seen.length);
         else this.#openLac(seen.ledgerId, seen.lastConfirmed);
+        break;
+      default:
         break;
     }
   }
@@ -116,9 +122,13 @@ export class Ledgers implements Checker {
     ledger.record = record;
     this.#checkShape(ledgerId, record);
     if (before?.state === 'CLOSED' && (record.state !== 'CLOSED' || record.lastEntryId !== before.lastEntryId || record.length !== before.length)) {
-      this.#history.violate('I7', `ledger ${ledgerId}: closed at ${before.lastEntryId}/${before.length}, now ${record.state} ${record.lastEntryId}/${record.length}`);
+      this.#history.violate(
+        'I7',
+        `ledger ${ledgerId}: closed at ${before.lastEntryId}/${before.length}, now ${record.state} ${record.lastEntryId}/${record.length}`,
+      );
     }
-    if (before?.state === 'IN_RECOVERY' && record.state === 'OPEN') this.#history.violate('I7', `ledger ${ledgerId}: open again after recovery began`);
+    if (before?.state === 'IN_RECOVERY' && record.state === 'OPEN')
+      this.#history.violate('I7', `ledger ${ledgerId}: open again after recovery began`);
     if (before !== undefined) this.#checkSegments(ledger, before, record);
     if (record.state === 'CLOSED' && before?.state !== 'CLOSED') this.#checkEnd(ledger, record);
   }
@@ -126,7 +136,8 @@ export class Ledgers implements Checker {
   #checkShape(ledgerId: number, { segments, ensembleSize }: LedgerRecord): void {
     let previous = -1;
     for (const { firstEntryId, ensemble } of segments) {
-      if (firstEntryId <= previous || (previous === -1 && firstEntryId !== 0)) this.#history.violate('I9', `ledger ${ledgerId}: segment ${firstEntryId} after ${previous}`);
+      if (firstEntryId <= previous || (previous === -1 && firstEntryId !== 0))
+        this.#history.violate('I9', `ledger ${ledgerId}: segment ${firstEntryId} after ${previous}`);
       if (new Set(ensemble).size !== ensembleSize || ensemble.length !== ensembleSize) {
         this.#history.violate('I19', `ledger ${ledgerId}: ensemble ${ensemble.join(',')} of ${ensembleSize}`);
       }
@@ -142,7 +153,8 @@ export class Ledgers implements Checker {
       }
     }
     const last = record.segments.at(-1)?.firstEntryId ?? 0;
-    if (last > payloads.length && payloads.length > 0) this.#history.violate('I9', `ledger ${ledgerId}: a segment begins at ${last}, ${payloads.length} were pushed`);
+    if (last > payloads.length && payloads.length > 0)
+      this.#history.violate('I9', `ledger ${ledgerId}: a segment begins at ${last}, ${payloads.length} were pushed`);
   }
 
   #checkEnd({ ledgerId, payloads, acknowledged }: KnownLedger, { lastEntryId, length }: LedgerRecord): void {
@@ -151,7 +163,10 @@ export class Ledgers implements Checker {
     if (payloads.length === 0) return;
     const expected = payloads.slice(0, lastEntryId + 1).reduce((sum, payload) => sum + payload.length, 0);
     if (lastEntryId >= payloads.length || length !== expected) {
-      this.#history.violate('I15', `ledger ${ledgerId}: closed at ${lastEntryId} with length ${length}; payloads have ${expected}, ${payloads.length} were pushed`);
+      this.#history.violate(
+        'I15',
+        `ledger ${ledgerId}: closed at ${lastEntryId} with length ${length}; payloads have ${expected}, ${payloads.length} were pushed`,
+      );
     }
   }
 }

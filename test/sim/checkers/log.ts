@@ -57,7 +57,8 @@ export class Log implements Checker {
   observe(seen: Observation): void {
     switch (seen.kind) {
       case 'record':
-        if (/^\/managed-ledgers\/.*\/persistent\/[^/]+$/.test(seen.path) && seen.value !== undefined && seen.value.length > 0) this.#chain(seen.path, seen.value);
+        if (/^\/managed-ledgers\/.*\/persistent\/[^/]+$/.test(seen.path) && seen.value !== undefined && seen.value.length > 0)
+          this.#chain(seen.path, seen.value);
         break;
       case 'log appended':
         this.#wasAppended(seen);
@@ -72,7 +73,10 @@ export class Log implements Checker {
       case 'log opened':
         this.#tenures.add(seen.tenure);
         if (compare(seen.lastConfirmed, seen.before.newest) < 0) {
-          this.#history.violate('log', `${seen.broker} opened the log at ${show(seen.lastConfirmed)}, but ${show(seen.before.newest)} was acknowledged`);
+          this.#history.violate(
+            'log',
+            `${seen.broker} opened the log at ${show(seen.lastConfirmed)}, but ${show(seen.before.newest)} was acknowledged`,
+          );
         }
         break;
       case 'cursor acked': {
@@ -91,13 +95,16 @@ export class Log implements Checker {
       case 'log complete':
         this.#checkAll(seen);
         break;
+      default:
+        break;
     }
   }
 
   #chain(path: string, value: Buffer): void {
     const chain = decodeLogRecord(value);
     for (const [index, ledgerId] of chain.entries()) {
-      if (index > 0 && ledgerId <= (chain[index - 1] as number)) this.#history.violate('I20', `${path}: ledger ${ledgerId} is out of order in ${chain.join(',')}`);
+      if (index > 0 && ledgerId <= (chain[index - 1] as number))
+        this.#history.violate('I20', `${path}: ledger ${ledgerId} is out of order in ${chain.join(',')}`);
       const state = this.#ledgers.get(ledgerId).record?.state;
       if (index < chain.length - 1 && state !== undefined && state !== 'CLOSED') {
         this.#history.violate('I20', `${path}: ledger ${ledgerId} is ${state}, but not the last of ${chain.join(',')}`);
@@ -109,7 +116,8 @@ export class Log implements Checker {
     const place = { ledgerId, entryId };
     this.#isAt(broker, text, place);
     const before = this.#lastOf.get(broker);
-    if (before !== undefined && compare(place, before) <= 0) this.#history.violate('log', `${broker}: ${show(place)} was answered after ${show(before)}`);
+    if (before !== undefined && compare(place, before) <= 0)
+      this.#history.violate('log', `${broker}: ${show(place)} was answered after ${show(before)}`);
     this.#lastOf.set(broker, place);
     this.#appended.set(show(place), place);
     if (compare(place, this.#newest) > 0) this.#newest = place;
@@ -155,7 +163,8 @@ export class Log implements Checker {
     const found = new Set(entries.map(({ position }) => show(position)));
     for (let i = 1; i < entries.length; i++) {
       const [before, after] = [entries[i - 1], entries[i]] as [{ position: Place }, { position: Place }];
-      if (compare(after.position, before.position) <= 0) this.#history.violate('log', `${show(after.position)} was read after ${show(before.position)}`);
+      if (compare(after.position, before.position) <= 0)
+        this.#history.violate('log', `${show(after.position)} was read after ${show(before.position)}`);
     }
     for (const [key, place] of this.#appended) {
       if (found.has(key)) continue;
