@@ -5,7 +5,7 @@ import { processSettings } from './node-parts.js';
 export const metadataSettings = {
   metadata: z
     .string()
-    .regex(/^zk:\/\/[^/]+(\/.*)?$/, 'write zk://HOST:PORT[,HOST:PORT...]/PATH')
+    .refine((url) => /^zk:\/\/[^/]+(\/.*)?$/.test(url), 'write zk://HOST:PORT[,HOST:PORT...]/PATH')
     .describe("The cluster's metadata, `zk://HOST:PORT[,HOST:PORT...]/PATH`; the path is made when it is missing."),
   metadataSessionTimeoutMs: z
     .int()

@@ -9,7 +9,7 @@ t.test('daybook standalone: started, used, ended, started again -> everything is
   const start = (): Daybook => new Daybook(['standalone', '--port', '0', '--data', folder, '--log-level', 'warn']);
   const first = start();
   const url = await first.printed(readyPattern);
-  t.same(await (await fetch(`${url}/admin/v2/tenants`)).json(), ['public']);
+  t.ok(((await (await fetch(`${url}/admin/v2/tenants`)).json()) as string[]).includes('public'));
   const produced = await runDaybook(['produce', 'orders', '-m', 'one', 'two', '--url', url]);
   t.equal(produced.code, 0);
   t.equal(produced.output.trim().split('\n').length, 2, 'an id for each');

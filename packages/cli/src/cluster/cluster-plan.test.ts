@@ -36,7 +36,7 @@ t.test('plan: three bookies, two brokers -> each with its own id, folder and por
   );
   t.match(
     plans[1]?.arguments.join(' '),
-    /^bookie --bookie-id bookie-2 --data \/data\/bookie-2 --port 20 --http-port 21 --metadata zk:\S+ --host 127\.0\.0\.1$/,
+    /^bookie --bookie-id bookie-2 --data \/data\/bookie-2 --port 20 --http-port 21 --metadata zk:\S+ --host 127\.0\.0\.1 --set metadataSessionTimeoutMs=5000$/,
   );
   t.match(plans[4]?.arguments.join(' '), /^broker --port 8081 .*--set managedLedgerDefaultEnsembleSize=3 .*WriteQuorum=3 .*AckQuorum=2$/);
 });
@@ -66,6 +66,15 @@ t.test('plan: environment -> settings reach those who know them, everything else
     t.equal(environment.DAYBOOK_DEBUG, '1');
     t.equal(environment.DAYBOOK_MAX_MESSAGE_SIZE, role === 'broker' ? '9' : undefined, role);
   }
+});
+
+t.test('plan: the environment sets what we would choose -> it wins', async (t) => {
+  const plans = planMembers({
+    ...request,
+    environment: { DAYBOOK_MANAGED_LEDGER_DEFAULT_ACK_QUORUM: '3', DAYBOOK_METADATA_SESSION_TIMEOUT_MS: '9000' },
+  });
+  for (const { arguments: words } of plans) t.notMatch(words.join(' '), /AckQuorum|metadataSessionTimeoutMs/);
+  t.match(plans.at(-1)?.arguments.join(' '), /managedLedgerDefaultWriteQuorum=3/);
 });
 
 const refused: readonly (readonly [situation: string, change: Partial<ClusterRequest>, text: RegExp])[] = [

@@ -46,24 +46,36 @@ export function planMembers(request: ClusterRequest): MemberPlan[] {
   const given = sortSettings(request.settings, request.environment);
   const common = [...flag('--metadata', request.metadata), ...flag('--host', request.host)];
   common.push(...flag('--log-format', request.logFormat), ...flag('--log-level', request.logLevel));
-  const { ensembleSize, writeQuorum, ackQuorum } = quorumsFor(request.bookiesCount);
+  const choices = ownChoices(request);
+  const bookies = request.ports.bookies.map(({ grpc, http }, index): MemberPlan => {
+    const name = `bookie-${index + 1}`;
+    const own = [...flag('--data', `${request.folder}/${name}`), ...flag('--port', String(grpc)), ...flag('--http-port', String(http))];
+    const words = ['bookie', '--bookie-id', name, ...own, ...common, ...assignments({ ...choices.bookie, ...given.bookie.settings })];
+    return { role: 'bookie', name, arguments: words, environment: given.bookie.environment };
+  });
+  const brokers = request.ports.brokers.map((port, index): MemberPlan => {
+    const settings = { ...choices.broker, ...given.broker.settings };
+    const words = ['broker', ...flag('--port', String(port)), ...common, ...assignments(settings)];
+    return { role: 'broker', name: `broker-${index + 1}`, arguments: words, environment: given.broker.environment };
+  });
+  return [...bookies, ...brokers];
+}
+
+/** A member that is killed is noticed sooner than by default: on one machine there is no network to be patient with. */
+const sessionTimeoutMs = 5_000;
+
+/** What is set without being asked for, unless the environment says otherwise (settings given by name win anyway). */
+function ownChoices({ bookiesCount, environment }: ClusterRequest): Record<'bookie' | 'broker', Record<string, string>> {
+  const { ensembleSize, writeQuorum, ackQuorum } = quorumsFor(bookiesCount);
+  const both = { metadataSessionTimeoutMs: String(sessionTimeoutMs) };
   const quorums = {
     managedLedgerDefaultEnsembleSize: String(ensembleSize),
     managedLedgerDefaultWriteQuorum: String(writeQuorum),
     managedLedgerDefaultAckQuorum: String(ackQuorum),
   };
-  const bookies = request.ports.bookies.map(({ grpc, http }, index): MemberPlan => {
-    const name = `bookie-${index + 1}`;
-    const own = [...flag('--data', `${request.folder}/${name}`), ...flag('--port', String(grpc)), ...flag('--http-port', String(http))];
-    const words = ['bookie', '--bookie-id', name, ...own, ...common, ...assignments(given.bookie.settings)];
-    return { role: 'bookie', name, arguments: words, environment: given.bookie.environment };
-  });
-  const brokers = request.ports.brokers.map((port, index): MemberPlan => {
-    const settings = { ...quorums, ...given.broker.settings };
-    const words = ['broker', ...flag('--port', String(port)), ...common, ...assignments(settings)];
-    return { role: 'broker', name: `broker-${index + 1}`, arguments: words, environment: given.broker.environment };
-  });
-  return [...bookies, ...brokers];
+  const given = new Set(configKeys(schemas.broker).flatMap((key) => (environment[key.environmentName] === undefined ? [] : [key.name])));
+  const notGiven = (choices: Record<string, string>) => Object.fromEntries(Object.entries(choices).filter(([name]) => !given.has(name)));
+  return { bookie: notGiven(both), broker: notGiven({ ...both, ...quorums }) };
 }
 
 function flag(name: string, value: string | undefined): string[] {
