@@ -1,12 +1,15 @@
-import type { AppendBatch, BookieCode } from '@daybook/proto';
+import { type AppendBatch, type BookieCode, explicitLacOf, type ForceRequest, type WriteLacRequest } from '@daybook/proto';
+import { DeferredSyncs } from './deferred-syncs.js';
 import type { JournalOutcome } from './journal/journal.js';
-import { recordTypes } from './journal/journal-format.js';
+import { encodeLacRecord, recordTypes } from './journal/journal-format.js';
 import type { Journals } from './journal/journals.js';
+import type { Lacs } from './lacs.js';
 import type { LedgerStorage } from './storage/ledger-storage.js';
 
 export interface AppendPathOptions {
   storage: LedgerStorage;
   journals: Journals;
+  lacs: Lacs;
   batchBytesMax: number;
   journalQueueBytesMax: number;
   heldBytesMax: number;
@@ -26,6 +29,7 @@ interface Held {
  */
 export class AppendPath {
   readonly #options: AppendPathOptions;
+  readonly #deferred = new DeferredSyncs();
   #held: Held[] = [];
   #heldBytes = 0;
   #needsRoom = false;
@@ -48,7 +52,7 @@ export class AppendPath {
     if (this.#held.length === 0 && this.#tryAppend(batch, done)) return;
     const bytes = batch.bytes.length;
     if (this.#heldBytes + bytes > this.#options.heldBytesMax) {
-      refuse('TOO_MANY_REQUESTS', done);
+      answerSoon('TOO_MANY_REQUESTS', done);
       return;
     }
     this.#held.push({ batch, done });
@@ -78,7 +82,7 @@ export class AppendPath {
     this.#held = [];
     this.#heldBytes = 0;
     this.#needsRoom = false;
-    for (const { done } of held) refuse(code, done);
+    for (const { done } of held) answerSoon(code, done);
   }
 
   /** False when there is no room now; otherwise the batch was taken or refused. */
@@ -87,7 +91,7 @@ export class AppendPath {
     const { ledgerId, bytes } = batch;
     const code = this.#check(batch);
     if (code !== 'OK') {
-      refuse(code, done);
+      answerSoon(code, done);
       return true;
     }
     if (!storage.hasRoomFor(bytes.length)) {
@@ -98,14 +102,47 @@ export class AppendPath {
     if (!storage.states.has(ledgerId)) storage.states.create(ledgerId, batch.masterKey());
     storage.add(ledgerId, bytes);
     const record = { type: recordTypes.appendBatch, body: bytes, isPriority: batch.isRecovery };
-    journals.append(ledgerId, record, (outcome) => done(codeOf(outcome)));
+    if (batch.isDeferredSync) {
+      this.#deferred.handed(ledgerId);
+      journals.append(ledgerId, record, (outcome) => this.#deferred.settled(ledgerId, outcome === 'durable'));
+      answerSoon('OK', done);
+    } else journals.append(ledgerId, record, (outcome) => done(codeOf(outcome)));
+    this.#options.lacs.noteBatch(batch);
     this.#options.onChange();
     return true;
   }
 
+  /** `OK` when all appends answered so far are durable and `lastEntryId` is one of them. */
+  async force({ ledgerId, lastEntryId }: ForceRequest): Promise<BookieCode> {
+    if (this.#options.storage.lastEntryId(ledgerId) < lastEntryId) return 'IO_ERROR';
+    return this.#deferred.force(ledgerId);
+  }
+
+  /** Told to readers once it is durable. */
+  writeLac({ ledgerId, masterKey, explicitLac }: WriteLacRequest): Promise<BookieCode> {
+    const { storage, journals, lacs, journalQueueBytesMax } = this.#options;
+    const { states } = storage;
+    if (explicitLacOf(explicitLac).ledgerId !== ledgerId) return Promise.resolve('BAD_REQUEST');
+    // Not created for this: a ledger that was deleted here must not come back, least of all without its fence.
+    if (!states.has(ledgerId)) return Promise.resolve('NO_LEDGER');
+    if (!states.keyMatches(ledgerId, masterKey)) return Promise.resolve('UNAUTHORIZED');
+    if (journals.queuedBytes > journalQueueBytesMax) return Promise.resolve('TOO_MANY_REQUESTS');
+    this.#options.onChange();
+    return new Promise((resolve) => {
+      const record = { type: recordTypes.explicitLac, body: encodeLacRecord(masterKey, explicitLac), isPriority: false };
+      journals.append(ledgerId, record, (outcome) => {
+        if (outcome === 'durable') lacs.setExplicitLac(ledgerId, explicitLac);
+        resolve(codeOf(outcome));
+      });
+    });
+  }
+
   #check(batch: AppendBatch): BookieCode {
-    const { states } = this.#options.storage;
+    const { storage } = this.#options;
+    const { states } = storage;
     if (batch.bytes.length > this.#options.batchBytesMax) return 'BAD_REQUEST';
+    // What was sent before these was only promised to be written, and is gone: a bookie that died in between must not go on as if it were there.
+    if (batch.isDeferredSync && storage.lastEntryId(batch.ledgerId) < batch.previousEntryId()) return 'IO_ERROR';
     if (!states.has(batch.ledgerId)) return 'OK';
     if (!states.keyMatches(batch.ledgerId, batch.masterKey())) return 'UNAUTHORIZED';
     if (!batch.isRecovery && states.isFenced(batch.ledgerId)) return 'FENCED';
@@ -119,6 +156,6 @@ function codeOf(outcome: JournalOutcome): BookieCode {
 }
 
 /** Never in the same turn: `done` must not be called before `append` returned. */
-export function refuse(code: BookieCode, done: (code: BookieCode) => void): void {
+export function answerSoon(code: BookieCode, done: (code: BookieCode) => void): void {
   queueMicrotask(() => done(code));
 }

@@ -1,21 +1,29 @@
-import type {
-  AppendBatch,
-  BookieCode,
-  BookieId,
-  BookieInfoReply,
-  BookieService,
-  EntryId,
-  FenceRequest,
-  LacReply,
-  LedgerId,
-  ListEntriesReply,
-  ReadReply,
-  ReadRequest,
+import {
+  type AppendBatch,
+  type AwaitLacReply,
+  type AwaitLacRequest,
+  awaitLacTimeoutMsMax,
+  type BookieCode,
+  type BookieId,
+  type BookieInfoReply,
+  type BookieService,
+  type CodeReply,
+  type EntryId,
+  type FenceRequest,
+  type ForceRequest,
+  isNegative,
+  type LacReply,
+  type LedgerId,
+  type ListEntriesReply,
+  type ReadReply,
+  type ReadRequest,
+  type WriteLacRequest,
 } from '@daybook/proto';
 import { type Clock, DaybookError, type Disk, type Logger } from '@daybook/runtime';
-import { type AppendPath, refuse } from './append-path.js';
+import { type AppendPath, answerSoon } from './append-path.js';
 import type { BookieMetrics } from './bookie-metrics.js';
 import type { Fences } from './fences.js';
+import { type Lacs, lacOfReply } from './lacs.js';
 import type { LedgerStorage } from './storage/ledger-storage.js';
 
 /** starting -> running -> closing -> closed; failed from any but closed. Only `running` answers. */
@@ -26,6 +34,7 @@ export interface StoredBookieParts {
   storage: LedgerStorage;
   appends: AppendPath;
   fences: Fences;
+  lacs: Lacs;
   disk: Disk;
   clock: Clock;
   ledgerDirectories: readonly string[];
@@ -49,7 +58,7 @@ export class StoredBookie implements BookieService {
     const { appends, metrics, clock } = this.#parts;
     const refusal = this.#refusal();
     if (refusal !== undefined) {
-      refuse(refusal, done);
+      answerSoon(refusal, done);
       return;
     }
     if (metrics === undefined) {
@@ -86,6 +95,12 @@ export class StoredBookie implements BookieService {
   async readLac(ledgerId: LedgerId): Promise<LacReply> {
     const refusal = this.#refusal();
     if (refusal !== undefined) return { code: refusal };
+    const explicitLac = this.#parts.lacs.explicitLac(ledgerId);
+    const reply = await this.#newestEntry(ledgerId);
+    return explicitLac === undefined ? reply : { ...reply, explicitLac };
+  }
+
+  async #newestEntry(ledgerId: LedgerId): Promise<LacReply> {
     const { storage } = this.#parts;
     if (!storage.states.has(ledgerId)) return { code: 'NO_LEDGER' };
     const last = storage.lastEntryId(ledgerId);
@@ -95,6 +110,33 @@ export class StoredBookie implements BookieService {
     if (lastEntry !== undefined) return { code, lastEntry };
     // An entry that was just known to be here is not "absent" (rule R4).
     return { code: code === 'NO_ENTRY' ? 'IO_ERROR' : code };
+  }
+
+  async awaitLac(request: AwaitLacRequest, stop?: AbortSignal): Promise<AwaitLacReply> {
+    const { ledgerId, after, withEntry } = request;
+    const wait = this.#parts.lacs.newWait(ledgerId, after);
+    if (wait === undefined) return { code: 'TOO_MANY_REQUESTS' };
+    try {
+      let reply = await this.readLac(ledgerId);
+      if ((reply.code === 'OK' || isNegative(reply.code)) && lacOfReply(reply) <= after) {
+        await wait.wait(this.#parts.clock, Math.min(request.timeoutMs, awaitLacTimeoutMsMax), stop);
+        if (stop?.aborted) return { code: 'UNAVAILABLE' };
+        reply = await this.readLac(ledgerId);
+      }
+      if (!withEntry || reply.code !== 'OK' || lacOfReply(reply) <= after) return reply;
+      const [entry] = (await this.#readEntries(ledgerId, [(after + 1) as EntryId], 0)).entries;
+      return entry === undefined ? reply : { ...reply, entry };
+    } finally {
+      wait.cancel();
+    }
+  }
+
+  async writeLac(request: WriteLacRequest): Promise<CodeReply> {
+    return { code: this.#refusal() ?? (await this.#parts.appends.writeLac(request)) };
+  }
+
+  async force(request: ForceRequest): Promise<CodeReply> {
+    return { code: this.#refusal() ?? (await this.#parts.appends.force(request)) };
   }
 
   async listEntries(ledgerId: LedgerId): Promise<ListEntriesReply> {

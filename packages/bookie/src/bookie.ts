@@ -13,6 +13,7 @@ import { fileHeaderBytes } from './journal/journal-format.js';
 import type { JournalMark } from './journal/journal-mark.js';
 import { Journals } from './journal/journals.js';
 import { replayJournal } from './journal/replay.js';
+import { Lacs } from './lacs.js';
 import { type BookieLimits, bookieLimits, checkLimits } from './limits.js';
 import { replayInto } from './replay-into.js';
 import { FlushLoop } from './storage/flush-loop.js';
@@ -116,6 +117,7 @@ class RunningBookie implements Bookie {
   readonly #locks: readonly DiskLock[];
   readonly #logger: Logger;
   readonly #metrics: BookieMetrics | undefined;
+  readonly #lacs = new Lacs();
   #state: BookieState = 'starting';
   #parts: Parts | undefined;
   #service: StoredBookie | undefined;
@@ -190,7 +192,7 @@ class RunningBookie implements Bookie {
       const why = `it has marks for ${marks.length} journals, there are ${directories.length} journalDirectories`;
       throw bookieErrors.CHECKPOINT_CORRUPT(`${config.ledgerDirectories[0]}/lastMark`, why);
     }
-    const replay = replayInto(storage, marks ?? directories.map(() => ({ fileId: 1, offset: fileHeaderBytes })));
+    const replay = replayInto(storage, marks ?? directories.map(() => ({ fileId: 1, offset: fileHeaderBytes })), this.#lacs);
     const ends: (JournalMark | undefined)[] = [];
     for (const [i, directory] of directories.entries()) {
       await directory.load();
@@ -245,6 +247,7 @@ class RunningBookie implements Bookie {
     const onChange = (): void => flushLoop.noteChange();
     const appends = new AppendPath({
       storage,
+      lacs: this.#lacs,
       journals,
       batchBytesMax: this.#limits.batchBytesMax,
       journalQueueBytesMax: this.#limits.journalQueueBytesMax,
@@ -262,6 +265,7 @@ class RunningBookie implements Bookie {
       storage,
       appends,
       fences,
+      lacs: this.#lacs,
       disk: this.#options.disk,
       clock: this.#options.clock,
       ledgerDirectories: this.#options.config.ledgerDirectories,
@@ -296,6 +300,7 @@ class RunningBookie implements Bookie {
     this.#logger.error({ error }, 'the bookie cannot go on: what it wrote last may not be on disk. It must be started again');
     this.#parts?.flushLoop.stop();
     this.#parts?.appends.refuseHeld('IO_ERROR');
+    this.#lacs.wakeAll();
     this.#options.onFatal(bookieErrors.FAILED(error instanceof Error ? error.message : String(error), { cause: error }));
   }
 
@@ -305,6 +310,7 @@ class RunningBookie implements Bookie {
     if (this.#state === 'running') this.#state = 'closing';
     if (parts !== undefined) {
       parts.appends.refuseHeld('UNAVAILABLE');
+      this.#lacs.wakeAll();
       // The journal first, so that the last checkpoint covers all of it.
       await parts.journals.close();
       if (this.#state === 'closing') await parts.flushLoop.close();

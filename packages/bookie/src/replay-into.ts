@@ -1,9 +1,10 @@
 import { decodeAppendBatch } from '@daybook/proto';
 import { DaybookError } from '@daybook/runtime';
 import { bookieErrors } from './errors.js';
-import { decodeFence, recordTypes } from './journal/journal-format.js';
+import { decodeFence, decodeLacRecord, recordTypes } from './journal/journal-format.js';
 import type { JournalMarks } from './journal/journal-mark.js';
 import type { ReplayedRecord } from './journal/replay.js';
+import type { Lacs } from './lacs.js';
 import type { LedgerStorage } from './storage/ledger-storage.js';
 
 export interface Replay {
@@ -18,7 +19,7 @@ export interface Replay {
  * Puts journal records into the storage, as they were put there the first time; when the write cache is full, flushes and goes on. `from` is where the
  * replay begins: a flush in the middle moves no mark.
  */
-export function replayInto(storage: LedgerStorage, from: JournalMarks): Replay {
+export function replayInto(storage: LedgerStorage, from: JournalMarks, lacs: Lacs): Replay {
   let records = 0;
   let bytes = 0;
   const flush = async (): Promise<void> => {
@@ -36,6 +37,8 @@ export function replayInto(storage: LedgerStorage, from: JournalMarks): Replay {
       if (storage.hasRoomFor(body.length)) return add(batch.ledgerId, batch.masterKey(), body);
       return flush().then(() => add(batch.ledgerId, batch.masterKey(), body));
     }
+    const lac = type === recordTypes.explicitLac ? decodeLacRecord(body) : undefined;
+    if (lac !== undefined) return storage.states.has(lac.ledgerId) ? lacs.setExplicitLac(lac.ledgerId, lac.explicitLac) : undefined;
     const fence = type === recordTypes.fence ? decodeFence(body) : undefined;
     if (fence === undefined) throw bookieErrors.JOURNAL_CORRUPT(path, offset, `a record of unknown type ${type} or content`);
     if (!storage.states.has(fence.ledgerId)) storage.states.create(fence.ledgerId, fence.masterKey);

@@ -2,6 +2,8 @@ import type { RegisteredBookie } from '@daybook/metadata';
 import {
   type Addressed,
   type AppendBatch,
+  type AwaitLacReply,
+  type AwaitLacRequest,
   type BookieCode,
   type BookieId,
   type BookieIdentity,
@@ -10,12 +12,15 @@ import {
   type BookieService,
   bookieMessageBytesMax,
   bookieServiceDefinition,
+  type CodeReply,
   type FenceRequest,
+  type ForceRequest,
   type LacReply,
   type LedgerId,
   type ListEntriesReply,
   type ReadReply,
   type ReadRequest,
+  type WriteLacRequest,
 } from '@daybook/proto';
 import type { Clock } from '@daybook/runtime';
 import { type ChannelOptions, Client, credentials, type ServiceError, status } from '@grpc/grpc-js';
@@ -49,6 +54,19 @@ const channelOptions: ChannelOptions = {
   'grpc-node.flow_control_window': 4 * 1024 * 1024,
 };
 
+/** Long polls over one connection; a bookie takes a few more. */
+const waitingCountMax = 1_000;
+
+interface Via {
+  readonly client: Client;
+  readonly timeoutMs: number;
+  readonly stop: AbortSignal | undefined;
+}
+
+function newClient(address: string): Client {
+  return new Client(address, credentials.createInsecure(), channelOptions);
+}
+
 /** A connection to a bookie in another process. It says in each request which disks it means, so a stranger at the address refuses (P6). */
 export function connectGrpcBookie(bookie: RegisteredBookie, options: GrpcBookieOptions): BookieConnection {
   const service = new GrpcBookie(bookie, options);
@@ -59,7 +77,11 @@ class GrpcBookie implements BookieService {
   readonly bookieId: BookieId;
   readonly #clock: Clock;
   readonly #expected: BookieIdentity;
+  readonly #address: string;
   readonly #client: Client;
+  /** Of those who wait for a last-add-confirmed; made when somebody does. */
+  #waitingClient: Client | undefined;
+  #waitingCount = 0;
   readonly #appends: AppendStream;
   readonly #requestTimeoutMs: number;
 
@@ -67,7 +89,8 @@ class GrpcBookie implements BookieService {
     this.bookieId = bookie.bookieId;
     this.#clock = options.clock;
     this.#expected = { bookieId: bookie.bookieId, incarnation: bookie.incarnation };
-    this.#client = new Client(bookie.address, credentials.createInsecure(), channelOptions);
+    this.#address = bookie.address;
+    this.#client = newClient(bookie.address);
     this.#requestTimeoutMs = options.requestTimeoutMs ?? 5_000;
     this.#appends = new AppendStream({
       clock: options.clock,
@@ -94,6 +117,32 @@ class GrpcBookie implements BookieService {
     return this.#call(bookieServiceDefinition.readLac, this.#addressed(ledgerId), (code) => ({ code }));
   }
 
+  /** Over a connection of its own, so that those who wait never stand in the way of reads; beyond what one connection takes they have to ask again later. */
+  async awaitLac(request: AwaitLacRequest, stop?: AbortSignal): Promise<AwaitLacReply> {
+    if (this.#waitingCount >= waitingCountMax) return { code: 'TOO_MANY_REQUESTS' };
+    this.#waitingCount++;
+    try {
+      this.#waitingClient ??= newClient(this.#address);
+      const via = { client: this.#waitingClient, timeoutMs: request.timeoutMs + this.#requestTimeoutMs, stop };
+      return await this.#call<Addressed<AwaitLacRequest>, AwaitLacReply>(
+        bookieServiceDefinition.awaitLac,
+        this.#addressed(request),
+        (code) => ({ code }),
+        via,
+      );
+    } finally {
+      this.#waitingCount--;
+    }
+  }
+
+  writeLac(request: WriteLacRequest): Promise<CodeReply> {
+    return this.#call(bookieServiceDefinition.writeLac, this.#addressed(request), (code) => ({ code }));
+  }
+
+  force(request: ForceRequest): Promise<CodeReply> {
+    return this.#call(bookieServiceDefinition.force, this.#addressed(request), (code) => ({ code }));
+  }
+
   listEntries(ledgerId: LedgerId): Promise<ListEntriesReply> {
     return this.#call(bookieServiceDefinition.listEntries, this.#addressed(ledgerId), (code) => ({ code, runs: [] }));
   }
@@ -105,19 +154,30 @@ class GrpcBookie implements BookieService {
   close(): void {
     this.#appends.close();
     this.#client.close();
+    this.#waitingClient?.close();
   }
 
   #addressed<Request>(request: Request): Addressed<Request> {
     return { expected: this.#expected, request };
   }
 
-  #call<Request, Reply>(method: BookieMethod<Request, Reply>, request: Request, failed: (code: BookieCode) => Reply): Promise<Reply> {
+  #call<Request, Reply>(
+    method: BookieMethod<Request, Reply>,
+    request: Request,
+    failed: (code: BookieCode) => Reply,
+    { client, timeoutMs, stop }: Via = { client: this.#client, timeoutMs: this.#requestTimeoutMs, stop: undefined },
+  ): Promise<Reply> {
     return new Promise((resolve) => {
-      const deadline = this.#clock.wallMs() + this.#requestTimeoutMs;
+      const deadline = this.#clock.wallMs() + timeoutMs;
       try {
-        this.#client.makeUnaryRequest(method.path, method.requestSerialize, method.responseDeserialize, request, { deadline }, (error, reply) => {
+        const { path, requestSerialize, responseDeserialize } = method;
+        const call = client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, { deadline }, (error, reply) => {
+          stop?.removeEventListener('abort', cancel);
           resolve(error === null && reply !== undefined ? reply : failed(codeOf(error)));
         });
+        const cancel = () => call.cancel();
+        stop?.addEventListener('abort', cancel, { once: true });
+        if (stop?.aborted) cancel();
       } catch {
         resolve(failed('UNAVAILABLE')); // The client was closed.
       }

@@ -121,6 +121,11 @@ export function encodeExplicitLac(ledgerId: LedgerId, lastAddConfirmed: EntryId,
   return out;
 }
 
+/** What it says, without a check of anything: see {@link entryLedgerId}. */
+export function explicitLacOf(bytes: Uint8Array): { ledgerId: LedgerId; lastAddConfirmed: EntryId } {
+  return { ledgerId: readInt64(bytes, 0) as LedgerId, lastAddConfirmed: readInt64(bytes, 8) as EntryId };
+}
+
 /** Errors as {@link decodeEntry}. */
 export function decodeExplicitLac(bytes: Uint8Array, digest: Digest, ledgerId: LedgerId): EntryId {
   const least = explicitLacHeaderBytes + digest.bytes;

@@ -16,11 +16,13 @@ export {
   entryBytesInBatch,
 } from './bookie/append-batch.js';
 export { AppendBatchBuilder, type AppendBatchBuilderOptions } from './bookie/append-batch-builder.js';
+export { awaitLacTimeoutMsMax } from './bookie/await-lac.js';
 export { bookieCodeNumbers } from './bookie/codes.js';
 export { type Addressed, type BookieIdentity, isSameIdentity } from './bookie/identity.js';
 export { readEntriesCountMax } from './bookie/read.js';
 export * from './bookie/service.js';
 export { type BookieMethod, bookieMessageBytesMax, bookieServiceDefinition } from './bookie/service-definition.js';
+export { explicitLacBytesMax } from './bookie/write-lac.js';
 export { type BookieEndpoint, type BookieServiceInfo, decodeBookieServiceInfo, encodeBookieServiceInfo } from './bookie-service-info.js';
 export { type Cookie, decodeCookie, encodeCookie } from './cookie.js';
 export { createDigest, type Digest } from './digest.js';
@@ -38,6 +40,7 @@ export {
   entryLength,
   entryOverheadBytesMax,
   entryPayloadBytesMax,
+  explicitLacOf,
 } from './entry.js';
 export { protoErrors } from './errors.js';
 export * from './ids.js';

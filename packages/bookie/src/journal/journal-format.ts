@@ -1,3 +1,4 @@
+import { explicitLacBytesMax, explicitLacOf, masterKeyBytes } from '@daybook/proto';
 import { crc32c } from '@daybook/runtime';
 import { bookieErrors } from '../errors.js';
 import { readId, writeId } from '../storage/batch-bytes.js';
@@ -24,12 +25,13 @@ import { readId, writeId } from '../storage/batch-bytes.js';
  * | 0 | 4 | CRC32C of the bytes from 4 to the end of the body |
  * | 4 | 4 | record bytes: header, body, padding |
  * | 8 | 4 | body bytes |
- * | 12 | 1 | type: 1 append batch, 3 fence (persisted; 2 ledger creation and 4 explicit LAC are kept free) |
+ * | 12 | 1 | type: 1 append batch, 3 fence, 4 explicit last-add-confirmed (persisted; 2 ledger creation is kept free) |
  * | 13 | 3 | 0 |
  * | 16 | 8 | file id: records of a recycled file's former life are told apart by it |
  * | 24 | 4 | offset of this record in the file |
  * | 28 | 4 | offset of the commit it was written with |
- * | 32 | | body: an append batch as it came (AppendBatch in proto), or ledger id i64 + master key (20) of a fence; then zeros |
+ * | 32 | | body: an append batch as it came (AppendBatch in proto), or ledger id i64 + master key (20) of a fence, or master key (20) + explicit
+ *   last-add-confirmed as its writer made it (entry.ts in proto); then zeros |
  */
 export const fileHeaderBytes = 512;
 export const recordHeaderBytes = 32;
@@ -38,7 +40,7 @@ const recordAlignmentBytes = 8;
 const formatVersion = 1; // persisted
 const magic = 0x44424a4c; // 'DBJL', persisted
 
-export const recordTypes = { appendBatch: 1, fence: 3 } as const; // persisted
+export const recordTypes = { appendBatch: 1, fence: 3, explicitLac: 4 } as const; // persisted
 export type RecordType = (typeof recordTypes)[keyof typeof recordTypes];
 export const fenceBodyBytes = 28;
 
@@ -166,4 +168,14 @@ export function encodeFence(ledgerId: number, masterKey: Uint8Array): Buffer {
 export function decodeFence(body: Buffer): { ledgerId: number; masterKey: Buffer } | undefined {
   if (body.length !== fenceBodyBytes) return undefined;
   return { ledgerId: readId(body, 0), masterKey: body.subarray(8) };
+}
+
+export function encodeLacRecord(masterKey: Uint8Array, explicitLac: Uint8Array): Buffer {
+  return Buffer.concat([masterKey, explicitLac]);
+}
+
+export function decodeLacRecord(body: Buffer): { ledgerId: number; explicitLac: Buffer } | undefined {
+  if (body.length < masterKeyBytes + 16 || body.length > masterKeyBytes + explicitLacBytesMax) return undefined;
+  const explicitLac = body.subarray(masterKeyBytes);
+  return { ledgerId: explicitLacOf(explicitLac).ledgerId, explicitLac };
 }

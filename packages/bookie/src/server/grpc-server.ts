@@ -52,7 +52,8 @@ export interface BookieServer extends AsyncDisposable {
 }
 
 const windowBytes = 4 * 1024 * 1024;
-const streamsPerConnectionMax = 256;
+/** Also of long polls, for which clients have a connection of their own; reads are bounded by {@link Admission}. */
+const streamsPerConnectionMax = 1024;
 /** Also a request that asks for nothing costs something. */
 const readBytesMin = 4096;
 
@@ -114,6 +115,17 @@ function handlers({ service, identity, clock, appendStreamBytesMax = 16 * 1024 *
     readLac: unary(isMeantFor(identity), { code: 'UNAVAILABLE' as const }, ({ request }: Addressed<Parameters<BookieService['readLac']>[0]>) =>
       service.readLac(request),
     ),
+    awaitLac: unary(
+      isMeantFor(identity),
+      { code: 'UNAVAILABLE' as const },
+      ({ request }: Addressed<Parameters<BookieService['awaitLac']>[0]>, stop: AbortSignal) => service.awaitLac(request, stop),
+    ),
+    writeLac: unary(isMeantFor(identity), { code: 'UNAVAILABLE' as const }, ({ request }: Addressed<Parameters<BookieService['writeLac']>[0]>) =>
+      service.writeLac(request),
+    ),
+    force: unary(isMeantFor(identity), { code: 'UNAVAILABLE' as const }, ({ request }: Addressed<Parameters<BookieService['force']>[0]>) =>
+      service.force(request),
+    ),
     listEntries: unary(
       isMeantFor(identity),
       { code: 'UNAVAILABLE' as const, runs: [] },
@@ -131,15 +143,15 @@ function isMeantFor(identity: BookieIdentity): (asked: Addressed<unknown>) => bo
   return ({ expected }) => isSameIdentity(expected, identity);
 }
 
-/** A request meant for other disks is answered without a look at these (P6). */
+/** A request meant for other disks is answered without a look at these (P6). `stop` aborts when nobody waits for the answer any more. */
 function unary<Request, Refusal extends Reply, Reply>(
   isMeant: (request: Request) => boolean,
   refusal: Refusal,
-  answer: (request: Request) => Promise<Reply>,
+  answer: (request: Request, stop: AbortSignal) => Promise<Reply>,
 ): handleUnaryCall<Request, Reply> {
   return (call, callback) => {
     if (!isMeant(call.request)) return callback(null, refusal);
-    answer(call.request).then(
+    answer(call.request, cancelled(call, answer.length)).then(
       (reply) => callback(null, reply),
       // A bug: the client learns that it got no answer, and the process that it must stop.
       (error: unknown) => {
@@ -150,6 +162,16 @@ function unary<Request, Refusal extends Reply, Reply>(
       },
     );
   };
+}
+
+const neverStops = new AbortController().signal;
+
+/** Made only for those who ask for it. */
+function cancelled(call: { on(event: 'cancelled', task: () => void): unknown }, argumentsCount: number): AbortSignal {
+  if (argumentsCount < 2) return neverStops;
+  const stop = new AbortController();
+  call.on('cancelled', () => stop.abort());
+  return stop.signal;
 }
 
 /** Reads wait until there is room for their replies, and give it back when the reply was handed to the system, or the client gave up. */

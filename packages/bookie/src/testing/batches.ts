@@ -15,6 +15,7 @@ export interface BatchOptions {
   count: number;
   bytes?: number;
   isRecovery?: boolean;
+  isDeferredSync?: boolean;
   key?: Uint8Array;
   step?: number;
 }

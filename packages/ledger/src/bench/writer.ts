@@ -34,6 +34,9 @@ class NullBookie implements BookieService {
   read = async () => ({ code: 'NO_LEDGER' as const, entries: [] });
   fence = async () => ({ code: 'NO_LEDGER' as const });
   readLac = async () => ({ code: 'NO_LEDGER' as const });
+  awaitLac = async () => ({ code: 'NO_LEDGER' as const });
+  writeLac = async () => ({ code: 'OK' as const });
+  force = async () => ({ code: 'OK' as const });
   listEntries = async () => ({ code: 'NO_LEDGER' as const, runs: [] });
   info = async () => ({ code: 'OK' as const, totalBytes: 0, freeBytes: 0 });
 }

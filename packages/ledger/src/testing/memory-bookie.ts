@@ -1,26 +1,41 @@
 import {
   type AppendBatch,
+  type AwaitLacReply,
+  type AwaitLacRequest,
   type BookieCode,
   type BookieId,
-  type BookieInfoReply,
-  type BookieService,
   bookieId,
+  type CodeReply,
   decodeAppendBatch,
   type EntryId,
+  entryLastAddConfirmed,
+  explicitLacOf,
   type FenceRequest,
+  type ForceRequest,
   type LacReply,
   type LedgerId,
   type ListEntriesReply,
   type ReadReply,
   type ReadRequest,
+  type WriteLacRequest,
 } from '@daybook/proto';
 import type { Clock } from '@daybook/runtime';
 import type { BookieConnection } from '../bookie-pool.js';
+import { MemoryConnection } from './memory-connection.js';
 
 interface StoredLedger {
   masterKey: Buffer;
   isFenced: boolean;
   readonly entries: Map<EntryId, Buffer>;
+  /** Answered, and lost in a crash unless {@link MemoryBookie.force} came in between. */
+  readonly unsynced: Set<EntryId>;
+  explicitLac: Buffer | undefined;
+}
+
+interface LacWaiter {
+  readonly ledgerId: LedgerId;
+  readonly after: number;
+  wake(): void;
 }
 
 export interface MemoryBookieOptions {
@@ -40,6 +55,7 @@ export class MemoryBookie {
   #incarnation = 1;
   #ledgers = new Map<LedgerId, StoredLedger>();
   #held: (() => void)[] = [];
+  readonly #waiters = new Set<LacWaiter>();
   #lastDueMs = 0;
   #isUp = true;
   #isStalled = false;
@@ -51,7 +67,7 @@ export class MemoryBookie {
   /** Answer reads (also fencing ones and LAC reads) with this. */
   refuseReads: BookieCode | undefined;
   /** Asked first for every request; a code is the answer, and nothing happens. */
-  intercept: ((request: 'append' | 'read' | 'fence' | 'lac') => BookieCode | undefined) | undefined;
+  intercept: ((request: 'append' | 'read' | 'fence' | 'lac' | 'await-lac' | 'write-lac' | 'force') => BookieCode | undefined) | undefined;
   /** Stores what is appended, and never tells. */
   loseReplies = false;
   appendsCount = 0;
@@ -77,10 +93,19 @@ export class MemoryBookie {
     return { service: connection, close: () => connection.close() };
   }
 
-  /** Connections break: what has not arrived is lost, callers are told `UNAVAILABLE`. The disks stay. */
+  /** Connections break: what has not arrived is lost, callers are told `UNAVAILABLE`. The disks stay, without what was never synced. */
   crash(): void {
     this.#isUp = false;
+    for (const { entries, unsynced } of this.#ledgers.values()) {
+      for (const id of unsynced) entries.delete(id);
+      unsynced.clear();
+    }
     this.resume();
+    for (const waiter of [...this.#waiters]) waiter.wake();
+  }
+
+  get waitersCount(): number {
+    return this.#waiters.size;
   }
 
   start(): void {
@@ -154,15 +179,79 @@ export class MemoryBookie {
     const refusal = this.intercept?.('append') ?? this.refuseAppends;
     if (refusal !== undefined) return refusal;
     // What a real bookie sees: bytes, checked.
-    const { ledgerId, isRecovery, count, bytes } = decodeAppendBatch(batch.bytes);
+    const { ledgerId, isRecovery, isDeferredSync, count, bytes } = decodeAppendBatch(batch.bytes);
     const ledger = this.#ledgerWith(ledgerId, batch.masterKey());
     if (ledger === undefined) return 'UNAUTHORIZED';
     if (ledger.isFenced && !isRecovery) return 'FENCED';
+    if (isDeferredSync && newestOf(ledger) < batch.previousEntryId()) return 'IO_ERROR';
     for (let i = 0; i < count; i++) {
       const at = batch.offsetAt(i);
       ledger.entries.set(batch.entryIdAt(i), Buffer.from(bytes.subarray(at, at + batch.lengthAt(i))));
+      if (isDeferredSync) ledger.unsynced.add(batch.entryIdAt(i));
     }
+    this.#lacMoved(ledgerId);
     return 'OK';
+  }
+
+  /** @internal */
+  force(request: ForceRequest): CodeReply {
+    const refusal = this.intercept?.('force');
+    if (refusal !== undefined) return { code: refusal };
+    const ledger = this.#ledgers.get(request.ledgerId);
+    if (ledger === undefined || newestOf(ledger) < request.lastEntryId) return { code: 'IO_ERROR' };
+    ledger.unsynced.clear();
+    return { code: 'OK' };
+  }
+
+  /** @internal */
+  writeLac(request: WriteLacRequest): CodeReply {
+    const refusal = this.intercept?.('write-lac');
+    if (refusal !== undefined) return { code: refusal };
+    const ledger = this.#ledgers.get(request.ledgerId);
+    if (ledger === undefined) return { code: 'NO_LEDGER' };
+    if (!ledger.masterKey.equals(request.masterKey)) return { code: 'UNAUTHORIZED' };
+    const { lastAddConfirmed } = explicitLacOf(request.explicitLac);
+    if (ledger.explicitLac === undefined || explicitLacOf(ledger.explicitLac).lastAddConfirmed < lastAddConfirmed) {
+      ledger.explicitLac = Buffer.from(request.explicitLac);
+    }
+    this.#lacMoved(request.ledgerId);
+    return { code: 'OK' };
+  }
+
+  /** @internal Answers once the mark is above `after`, or the time is over. */
+  awaitLac(request: AwaitLacRequest, stop: AbortSignal | undefined, answer: (reply: AwaitLacReply) => void): void {
+    const refusal = this.intercept?.('await-lac') ?? this.refuseReads;
+    if (refusal !== undefined) {
+      answer({ code: refusal });
+      return;
+    }
+    const { ledgerId, after, timeoutMs, withEntry } = request;
+    const end = () => {
+      if (!this.#waiters.delete(waiter)) return;
+      timer.cancel();
+      if (!this.#isUp || stop?.aborted) {
+        answer({ code: 'UNAVAILABLE' });
+        return;
+      }
+      const reply = this.#newest(ledgerId);
+      const entry = withEntry && this.#lacOf(ledgerId) > after ? this.#ledgers.get(ledgerId)?.entries.get((after + 1) as EntryId) : undefined;
+      answer(entry === undefined ? reply : { ...reply, entry: Buffer.from(entry) });
+    };
+    const waiter = { ledgerId, after, wake: end };
+    this.#waiters.add(waiter);
+    const timer = this.#clock.after(timeoutMs, end);
+    stop?.addEventListener('abort', end, { once: true });
+    if (this.#lacOf(ledgerId) > after || stop?.aborted) end();
+  }
+
+  #lacOf(ledgerId: LedgerId): number {
+    const { lastEntry, explicitLac } = this.#newest(ledgerId);
+    const inEntry = lastEntry === undefined ? -1 : entryLastAddConfirmed(lastEntry);
+    return explicitLac === undefined ? inEntry : Math.max(inEntry, explicitLacOf(explicitLac).lastAddConfirmed);
+  }
+
+  #lacMoved(ledgerId: LedgerId): void {
+    for (const waiter of [...this.#waiters]) if (waiter.ledgerId === ledgerId && this.#lacOf(ledgerId) > waiter.after) waiter.wake();
   }
 
   /** @internal */
@@ -200,9 +289,9 @@ export class MemoryBookie {
   #newest(ledgerId: LedgerId): LacReply {
     const ledger = this.#ledgers.get(ledgerId);
     if (ledger === undefined) return { code: 'NO_LEDGER' };
-    const newest = Math.max(-1, ...ledger.entries.keys()) as EntryId;
-    const lastEntry = ledger.entries.get(newest);
-    return lastEntry === undefined ? { code: 'NO_ENTRY' } : { code: 'OK', lastEntry: Buffer.from(lastEntry) };
+    const lastEntry = ledger.entries.get(newestOf(ledger));
+    const explicit = ledger.explicitLac !== undefined && { explicitLac: ledger.explicitLac };
+    return lastEntry === undefined ? { code: 'NO_ENTRY', ...explicit } : { code: 'OK', lastEntry: Buffer.from(lastEntry), ...explicit };
   }
 
   /** @internal */
@@ -227,84 +316,20 @@ export class MemoryBookie {
   #ledgerWith(ledgerId: LedgerId, masterKey: Uint8Array): StoredLedger | undefined {
     const known = this.#ledgers.get(ledgerId);
     if (known !== undefined) return known.masterKey.equals(masterKey) ? known : undefined;
-    const made: StoredLedger = { masterKey: Buffer.from(masterKey), isFenced: false, entries: new Map() };
+    const made: StoredLedger = {
+      masterKey: Buffer.from(masterKey),
+      isFenced: false,
+      entries: new Map(),
+      unsynced: new Set(),
+      explicitLac: undefined,
+    };
     this.#ledgers.set(ledgerId, made);
     return made;
   }
 }
 
-class MemoryConnection implements BookieService {
-  readonly bookieId: BookieId;
-  readonly #bookie: MemoryBookie;
-  readonly #incarnation: string;
-  readonly #clock: Clock;
-  #isClosed = false;
-
-  constructor(bookie: MemoryBookie, incarnation: string, clock: Clock) {
-    this.bookieId = bookie.bookieId;
-    this.#bookie = bookie;
-    this.#incarnation = incarnation;
-    this.#clock = clock;
-  }
-
-  append(batch: AppendBatch, done: (code: BookieCode) => void): void {
-    if (this.#isClosed) {
-      this.#clock.endOfTurn(() => done('UNAVAILABLE'));
-      return;
-    }
-    this.#bookie.request<BookieCode>(
-      this.#incarnation,
-      () => this.#bookie.store(batch),
-      (code) => code,
-      (code) => {
-        if (!this.#bookie.loseReplies) done(code);
-      },
-    );
-  }
-
-  read(request: ReadRequest): Promise<ReadReply> {
-    return this.#ask(
-      () => this.#bookie.read(request),
-      (code) => ({ code, entries: [] }),
-    );
-  }
-
-  fence(request: FenceRequest): Promise<LacReply> {
-    return this.#ask(
-      () => this.#bookie.fence(request),
-      (code) => ({ code }),
-    );
-  }
-
-  readLac(ledgerId: LedgerId): Promise<LacReply> {
-    return this.#ask(
-      () => this.#bookie.lac(ledgerId),
-      (code) => ({ code }),
-    );
-  }
-
-  listEntries(ledgerId: LedgerId): Promise<ListEntriesReply> {
-    return this.#ask(
-      () => this.#bookie.list(ledgerId),
-      (code) => ({ code, runs: [] }),
-    );
-  }
-
-  info(): Promise<BookieInfoReply> {
-    return this.#ask<BookieInfoReply>(
-      () => ({ code: 'OK', totalBytes: 1e12, freeBytes: 1e12 }),
-      (code) => ({ code, totalBytes: 0, freeBytes: 0 }),
-    );
-  }
-
-  close(): void {
-    this.#isClosed = true;
-  }
-
-  #ask<Reply>(work: () => Reply, failed: (code: 'UNAVAILABLE' | 'TIMEOUT') => Reply): Promise<Reply> {
-    return new Promise((resolve) => {
-      if (this.#isClosed) this.#clock.endOfTurn(() => resolve(failed('UNAVAILABLE')));
-      else this.#bookie.request(this.#incarnation, work, failed, resolve);
-    });
-  }
+function newestOf(ledger: StoredLedger): EntryId {
+  let newest = -1;
+  for (const id of ledger.entries.keys()) if (id > newest) newest = id;
+  return newest as EntryId;
 }

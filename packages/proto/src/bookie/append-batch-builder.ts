@@ -40,6 +40,9 @@ export class AppendBatchBuilder {
   #end = 0;
   #count = 0;
   #lastEntryId = -1;
+  #firstEntryId = -1;
+  /** Last entry of the batch before; -1 for none. */
+  #previousEntryId = -1;
   /** Where each entry begins in the buffer, relative to the first one; like the buffer, only while there are entries. */
   #starts = noStarts;
   /** Room to make for the next batch, learnt from the last one. */
@@ -47,7 +50,8 @@ export class AppendBatchBuilder {
   #entriesBytesHint = firstEntriesBytes;
 
   constructor(options: AppendBatchBuilderOptions) {
-    this.#head = { ledgerId: options.ledgerId, masterKey: options.masterKey, isRecovery: options.isRecovery };
+    const { ledgerId, masterKey, isRecovery, isDeferredSync = false } = options;
+    this.#head = { ledgerId, masterKey, isRecovery, isDeferredSync };
     this.#digest = options.digest;
     this.#bytesLimit = options.batchBytesLimit ?? batchBytesDefault;
   }
@@ -71,6 +75,7 @@ export class AppendBatchBuilder {
   add(entryId: EntryId, lastAddConfirmed: EntryId, length: number, payload: Uint8Array): void {
     invariant(entryId > this.#lastEntryId || this.#count === 0, 'entries are added in ascending order');
     const buffer = this.#makeRoom(entryHeaderBytes + this.#digest.bytes + payload.length);
+    if (this.#count === 0) this.#firstEntryId = entryId;
     this.#starts[this.#count++] = this.#end - this.#entriesStart;
     this.#lastEntryId = entryId;
     this.#end = encodeEntry(buffer, this.#end, this.#head.ledgerId, entryId, lastAddConfirmed, length, payload, this.#digest);
@@ -82,7 +87,9 @@ export class AppendBatchBuilder {
     invariant(buffer !== undefined && this.#count > 0, 'a batch has at least one entry');
     const entriesOffset = batchHeaderBytes + this.#count * batchTableEntryBytes;
     const start = this.#entriesStart - entriesOffset;
-    writeBatchHead(buffer, start, this.#head, this.#count);
+    const distance = this.#head.isDeferredSync === true && this.#previousEntryId >= 0 ? this.#firstEntryId - this.#previousEntryId : 0;
+    writeBatchHead(buffer, start, this.#head, this.#count, distance);
+    this.#previousEntryId = this.#lastEntryId;
     this.#writeTable(buffer, start, entriesOffset);
     const bytes = buffer.subarray(start, this.#end);
     this.#tableEntriesHint = Math.max(firstTableEntries, this.#count);

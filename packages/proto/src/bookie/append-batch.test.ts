@@ -212,3 +212,35 @@ t.test('append batch of entries: whole entries -> a recovery batch with the same
     'entries of another ledger',
   );
 });
+
+t.test('append batch: deferred sync -> each batch names the entry that was sent before it', async (t) => {
+  const builder = new AppendBatchBuilder({ ledgerId: ledger, masterKey: key, isRecovery: false, isDeferredSync: true, digest });
+  const batches = [[0, 1], [4], [7, 8]].map((ids) => {
+    for (const id of ids) builder.add(id as EntryId, -1 as EntryId, id, Buffer.from('x'));
+    return decodeAppendBatch(Buffer.from(builder.finish().bytes));
+  });
+  t.same(
+    batches.map((batch) => [batch.isDeferredSync, batch.isRecovery, batch.previousEntryId()]),
+    [
+      [true, false, -1],
+      [true, false, 1],
+      [true, false, 4],
+    ],
+  );
+  const bytes = Buffer.from((batches[1] as (typeof batches)[0]).bytes);
+  bytes.writeUInt32BE(5, 36);
+  t.equal(
+    codeOf(() => decodeAppendBatch(bytes)),
+    'PROTO_BATCH_MALFORMED',
+    'before entry 0',
+  );
+  bytes.writeUInt32BE(1, 36);
+  for (const flags of [0, 1, 3]) {
+    bytes[1] = flags;
+    t.equal(
+      codeOf(() => decodeAppendBatch(bytes)),
+      'PROTO_BATCH_MALFORMED',
+      `flags ${flags}`,
+    );
+  }
+});

@@ -12,12 +12,12 @@ import { readInt64, readUint32, writeInt64, writeUint32 } from '../wire/int64.js
  * | offset | size | field |
  * |---|---|---|
  * | 0 | 1 | format version, 1 (persisted) |
- * | 1 | 1 | flags: bit 0 recovery append (passes on a fenced ledger) |
+ * | 1 | 1 | flags: bit 0 recovery append (passes on a fenced ledger); bit 1 deferred sync (answered before it is durable); never both |
  * | 2 | 2 | 0 |
  * | 4 | 4 | count of entries, u32, 1 to {@link entriesCountMax} |
  * | 8 | 8 | ledger id, i64 |
  * | 16 | 20 | master key |
- * | 36 | 4 | 0 |
+ * | 36 | 4 | 0; with deferred sync: how far before the first entry is the last one that this bookie was sent, u32, 0 for none |
  * | 40 | 16 x count | per entry: entry id i64, offset of the entry from the start of the blob u32, length u32 |
  * | then | | the entries, one after another: header, digest, payload (entry.ts) |
  *
@@ -26,8 +26,12 @@ import { readInt64, readUint32, writeInt64, writeUint32 } from '../wire/int64.js
 export interface AppendBatch {
   readonly ledgerId: LedgerId;
   readonly isRecovery: boolean;
+  /** May be answered before it is durable: `BookieService.force` proves it later. */
+  readonly isDeferredSync: boolean;
   readonly count: number;
   readonly bytes: Buffer;
+  /** With deferred sync: the entry that the bookie must hold already (it was sent right before these), or -1. A bookie that lost its tail finds out by it. */
+  previousEntryId(): EntryId;
   masterKey(): Buffer;
   entryIdAt(index: number): EntryId;
   /** Offset of the entry from the start of `bytes`. */
@@ -49,8 +53,10 @@ export const batchTableEntryBytes = 16;
 export const batchBytesMax = batchHeaderBytes + batchTableEntryBytes + entryOverheadBytesMax + entryPayloadBytesMax;
 
 const formatVersion = 1;
-const recoveryFlag = 1;
+const recoveryFlag = 1; // persisted
+const deferredSyncFlag = 2; // persisted
 const masterKeyOffset = 16;
+const distanceOffset = 36;
 
 /** What {@link writeBatchHead} puts in front of the table. */
 export interface BatchHead {
@@ -58,18 +64,19 @@ export interface BatchHead {
   /** 20 bytes. */
   readonly masterKey: Uint8Array;
   readonly isRecovery: boolean;
+  readonly isDeferredSync?: boolean;
 }
 
-/** Header of a batch at `offset`; every byte of it is written. */
-export function writeBatchHead(target: Uint8Array, offset: number, head: BatchHead, count: number): void {
+/** Header of a batch at `offset`; every byte of it is written. `distance`: see offset 36. */
+export function writeBatchHead(target: Uint8Array, offset: number, head: BatchHead, count: number, distance = 0): void {
   target[offset] = formatVersion;
-  target[offset + 1] = head.isRecovery ? recoveryFlag : 0;
+  target[offset + 1] = head.isRecovery ? recoveryFlag : head.isDeferredSync === true ? deferredSyncFlag : 0;
   target[offset + 2] = 0;
   target[offset + 3] = 0;
   writeUint32(target, offset + 4, count);
   writeInt64(target, offset + 8, head.ledgerId);
   target.set(head.masterKey, offset + masterKeyOffset);
-  writeUint32(target, offset + 36, 0);
+  writeUint32(target, offset + distanceOffset, distance);
 }
 
 /** A batch over bytes known to be one. */
@@ -80,14 +87,21 @@ export function viewAppendBatch(bytes: Buffer): AppendBatch {
 class BatchView implements AppendBatch {
   readonly ledgerId: LedgerId;
   readonly isRecovery: boolean;
+  readonly isDeferredSync: boolean;
   readonly count: number;
   readonly bytes: Buffer;
 
   constructor(bytes: Buffer) {
     this.bytes = bytes;
-    this.isRecovery = ((bytes[1] as number) & recoveryFlag) !== 0;
+    this.isRecovery = bytes[1] === recoveryFlag;
+    this.isDeferredSync = bytes[1] === deferredSyncFlag;
     this.count = readUint32(bytes, 4);
     this.ledgerId = readInt64(bytes, 8) as LedgerId;
+  }
+
+  previousEntryId(): EntryId {
+    const distance = readUint32(this.bytes, distanceOffset);
+    return (distance === 0 ? -1 : this.entryIdAt(0) - distance) as EntryId;
   }
 
   masterKey(): Buffer {
@@ -113,12 +127,14 @@ class BatchView implements AppendBatch {
 export function decodeAppendBatch(bytes: Buffer): AppendBatch {
   if (bytes.length < batchHeaderBytes) throw protoErrors.BATCH_MALFORMED(`${bytes.length} bytes, the header has ${batchHeaderBytes}`);
   if (bytes[0] !== formatVersion) throw protoErrors.BATCH_MALFORMED(`format version ${bytes[0]}, this program knows ${formatVersion}`);
-  if (((bytes[1] as number) & ~recoveryFlag) !== 0) throw protoErrors.BATCH_MALFORMED(`unknown flags ${bytes[1]}`);
-  if (bytes[2] !== 0 || bytes[3] !== 0 || readUint32(bytes, 36) !== 0) throw protoErrors.BATCH_MALFORMED('reserved bytes are not 0');
+  if ((bytes[1] as number) > deferredSyncFlag) throw protoErrors.BATCH_MALFORMED(`unknown flags ${bytes[1]}`);
   const batch = new BatchView(bytes);
+  const distance = readUint32(bytes, distanceOffset);
+  if (bytes[2] !== 0 || bytes[3] !== 0 || (distance !== 0 && !batch.isDeferredSync)) throw protoErrors.BATCH_MALFORMED('reserved bytes are not 0');
   if (batch.count < 1 || batch.count > entriesCountMax) throw protoErrors.BATCH_MALFORMED(`${batch.count} entries`);
   if (!Number.isSafeInteger(batch.ledgerId) || batch.ledgerId < 0) throw protoErrors.BATCH_MALFORMED('the ledger id is out of range');
   checkTable(batch);
+  if (distance > batch.entryIdAt(0)) throw protoErrors.BATCH_MALFORMED('the entry before the first one has a negative id');
   return batch;
 }
 

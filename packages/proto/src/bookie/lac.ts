@@ -5,7 +5,7 @@ import { WireWriter } from '../wire/writer.js';
 import { bookieCodeNumbers, bookieCodeOf } from './codes.js';
 import { type Addressed, type BookieIdentity, readIdentity, writeIdentity } from './identity.js';
 import { readMasterKey } from './read.js';
-import type { BookieCode, FenceRequest, LacReply } from './service.js';
+import type { AwaitLacReply, BookieCode, FenceRequest } from './service.js';
 
 /** Messages FenceRequest, ReadLacRequest and LacReply of bookie.proto. */
 
@@ -58,28 +58,39 @@ export function decodeLedgerRequest(bytes: Uint8Array): Addressed<LedgerId> {
   );
 }
 
-export function encodeLacReply(reply: LacReply): Buffer {
-  const writer = new WireWriter((reply.lastEntry?.length ?? 0) + 16).int(1, bookieCodeNumbers[reply.code]);
+export function encodeLacReply(reply: AwaitLacReply): Buffer {
+  const writer = new WireWriter((reply.lastEntry?.length ?? 0) + (reply.entry?.length ?? 0) + 96).int(1, bookieCodeNumbers[reply.code]);
   if (reply.lastEntry !== undefined) writer.bytes(2, reply.lastEntry);
+  if (reply.explicitLac !== undefined) writer.bytes(3, reply.explicitLac);
+  if (reply.entry !== undefined) writer.bytes(4, reply.entry);
   return writer.finish();
 }
 
-/** The entry is a view into `bytes`. Throws `PROTO_FRAME_MALFORMED`. */
-export function decodeLacReply(bytes: Buffer): LacReply {
+/** The entries are views into `bytes`. Throws `PROTO_FRAME_MALFORMED`. */
+export function decodeLacReply(bytes: Buffer): AwaitLacReply {
   return decoding(
     (detail) => protoErrors.FRAME_MALFORMED('LacReply', detail),
     () => {
       const reader = new WireReader(bytes);
       let code: BookieCode | undefined;
       let lastEntry: Buffer | undefined;
+      let explicitLac: Buffer | undefined;
+      let entry: Buffer | undefined;
       while (reader.next()) {
         if (reader.field === 1) code = bookieCodeOf(reader.uint());
         else if (reader.field === 2) lastEntry = reader.bytes() as Buffer;
+        else if (reader.field === 3) explicitLac = reader.bytes() as Buffer;
+        else if (reader.field === 4) entry = reader.bytes() as Buffer;
         else reader.skip();
       }
       if (code === undefined) throw new Malformed('it has no code');
       if ((code === 'OK') !== (lastEntry !== undefined)) throw new Malformed(`code ${code} ${lastEntry ? 'with' : 'without'} an entry`);
-      return lastEntry === undefined ? { code } : { code, lastEntry };
+      return {
+        code,
+        ...(lastEntry !== undefined && { lastEntry }),
+        ...(explicitLac !== undefined && { explicitLac }),
+        ...(entry !== undefined && { entry }),
+      };
     },
   );
 }

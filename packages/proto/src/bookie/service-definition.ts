@@ -1,11 +1,26 @@
 import type { LedgerId } from '../ids.js';
 import { type AppendReply, type AppendRequest, decodeAppendReply, decodeAppendRequest, encodeAppendReply, encodeAppendRequest } from './append.js';
+import { decodeAwaitLacRequest, encodeAwaitLacRequest } from './await-lac.js';
+import { decodeForceRequest, encodeForceRequest } from './force.js';
 import type { Addressed, BookieIdentity } from './identity.js';
 import { decodeInfoReply, decodeInfoRequest, encodeInfoReply, encodeInfoRequest } from './info.js';
 import { decodeFenceRequest, decodeLacReply, decodeLedgerRequest, encodeFenceRequest, encodeLacReply, encodeLedgerRequest } from './lac.js';
 import { decodeListEntriesReply, encodeListEntriesReply } from './list.js';
 import { decodeReadReply, decodeReadRequest, encodeReadReply, encodeReadRequest } from './read.js';
-import type { BookieInfoReply, FenceRequest, LacReply, ListEntriesReply, ReadReply, ReadRequest } from './service.js';
+import type {
+  AwaitLacReply,
+  AwaitLacRequest,
+  BookieInfoReply,
+  CodeReply,
+  FenceRequest,
+  ForceRequest,
+  LacReply,
+  ListEntriesReply,
+  ReadReply,
+  ReadRequest,
+  WriteLacRequest,
+} from './service.js';
+import { decodeCodeReply, decodeWriteLacRequest, encodeCodeReply, encodeWriteLacRequest } from './write-lac.js';
 
 /** Both sides must allow messages of this size (`grpc.max_receive_message_length`): the largest batch or read reply with room to spare. */
 export const bookieMessageBytesMax = 16 * 1024 * 1024;
@@ -39,6 +54,7 @@ function unary<Request, Reply>(
 
 const ledgerRequest = { encode: encodeLedgerRequest, decode: decodeLedgerRequest };
 const lacReply = { encode: encodeLacReply, decode: decodeLacReply };
+const codeReply = { encode: encodeCodeReply, decode: decodeCodeReply };
 
 /** Service Bookie of bookie.proto. */
 export const bookieServiceDefinition = {
@@ -58,6 +74,9 @@ export const bookieServiceDefinition = {
   ),
   fence: unary<Addressed<FenceRequest>, LacReply>('Fence', { encode: encodeFenceRequest, decode: decodeFenceRequest }, lacReply),
   readLac: unary<Addressed<LedgerId>, LacReply>('ReadLac', ledgerRequest, lacReply),
+  awaitLac: unary<Addressed<AwaitLacRequest>, AwaitLacReply>('AwaitLac', { encode: encodeAwaitLacRequest, decode: decodeAwaitLacRequest }, lacReply),
+  writeLac: unary<Addressed<WriteLacRequest>, CodeReply>('WriteLac', { encode: encodeWriteLacRequest, decode: decodeWriteLacRequest }, codeReply),
+  force: unary<Addressed<ForceRequest>, CodeReply>('Force', { encode: encodeForceRequest, decode: decodeForceRequest }, codeReply),
   listEntries: unary<Addressed<LedgerId>, ListEntriesReply>('ListEntries', ledgerRequest, {
     encode: encodeListEntriesReply,
     decode: decodeListEntriesReply,

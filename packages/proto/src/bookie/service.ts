@@ -13,6 +13,9 @@ export interface BookieService {
    * Stores a batch of entries of one ledger: all of them or none. `done` is called exactly once, never before `append` returned. With `OK`
    * the entries are durable on that bookie. Batches of one ledger are journaled and answered in the order they were handed over, as long as
    * all are answered `OK`. `batch.bytes` belongs to the callee until `done`.
+   *
+   * A batch with deferred sync is answered `OK` once it is on its way to the journal; only {@link force} tells that it is durable. One whose
+   * `previousEntryId` the bookie does not hold is answered `IO_ERROR`: the bookie lost what it had only promised to write.
    */
   append(batch: AppendBatch, done: (code: BookieCode) => void): void;
   /** Reads the entries of one ledger with the given ids (ascending), or a first part of them. */
@@ -21,6 +24,18 @@ export interface BookieService {
   fence(request: FenceRequest): Promise<LacReply>;
   /** The newest entry this bookie holds of a ledger: its header carries the last-add-confirmed its writer knew. */
   readLac(ledgerId: LedgerId): Promise<LacReply>;
+  /**
+   * As {@link readLac}, but answered only when this bookie knows of a last-add-confirmed above `after`, or after `timeoutMs`, or when `stop` aborts (nobody
+   * waits for the answer any more). `TOO_MANY_REQUESTS` when too many wait already.
+   */
+  awaitLac(request: AwaitLacRequest, stop?: AbortSignal): Promise<AwaitLacReply>;
+  /**
+   * Leaves a last-add-confirmed that no entry carries yet. `OK` when it is in the journal; `NO_LEDGER` when this bookie was never sent anything of the
+   * ledger. Also taken on a fenced ledger: what its writer says there is true.
+   */
+  writeLac(request: WriteLacRequest): Promise<CodeReply>;
+  /** `OK` when all appends of the ledger that this bookie has answered are durable, `lastEntryId` among them; `IO_ERROR` when something of it is lost. */
+  force(request: ForceRequest): Promise<CodeReply>;
   /** Which entries of a ledger this bookie holds. */
   listEntries(ledgerId: LedgerId): Promise<ListEntriesReply>;
   /** Space on the ledger disks. */
@@ -78,6 +93,40 @@ export interface LacReply {
   code: BookieCode;
   /** The whole newest entry, with `OK`. */
   lastEntry?: Buffer;
+  /** The newest explicit last-add-confirmed (entry.ts) the bookie was left, with `OK` and with negatives. */
+  explicitLac?: Buffer;
+}
+
+export interface AwaitLacRequest {
+  ledgerId: LedgerId;
+  /** What the caller knows already; -1 for nothing. */
+  after: EntryId;
+  timeoutMs: number;
+  /** Also wants entry `after + 1`, when this bookie holds it. */
+  withEntry: boolean;
+}
+
+export interface AwaitLacReply extends LacReply {
+  /** The whole entry `after + 1`. */
+  entry?: Buffer;
+}
+
+export interface WriteLacRequest {
+  ledgerId: LedgerId;
+  /** 20 bytes. */
+  masterKey: Uint8Array;
+  /** As `encodeExplicitLac` makes it. */
+  explicitLac: Uint8Array;
+}
+
+export interface ForceRequest {
+  ledgerId: LedgerId;
+  /** The newest entry the caller knows this bookie to have taken. */
+  lastEntryId: EntryId;
+}
+
+export interface CodeReply {
+  code: BookieCode;
 }
 
 export interface ListEntriesReply {
