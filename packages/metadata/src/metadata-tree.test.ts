@@ -39,7 +39,7 @@ t.test('metadata tree: every value has its parents, and no ephemeral one has chi
       perform(tree, steps, []);
       return [...tree.entries()].every(([at, node]) => {
         const parent = at.slice(0, Math.max(1, at.lastIndexOf('/')));
-        return tree.get(parent) !== undefined && (node.owner === 0 || node.children.size === 0);
+        return tree.get(parent) !== undefined && (node.owner === 0 || node.children === undefined);
       });
     }),
   );

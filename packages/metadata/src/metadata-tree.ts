@@ -13,7 +13,8 @@ export interface TreeNode {
   owner: number;
   /** The number the next sequential child gets. */
   nextSequence: number;
-  children: Set<string>;
+  /** Names of the direct children; made for the first one, as most nodes have none. */
+  children: Set<string> | undefined;
 }
 
 /** One thing that changed, in the order it happened: enough to write a log, to undo it and to wake watchers. */
@@ -40,7 +41,7 @@ export class MetadataTree {
   /** Names of the direct children, in code-unit order. */
   children(path: string): string[] {
     const node = this.#nodes.get(path);
-    return node === undefined ? [] : [...node.children].sort();
+    return node?.children === undefined ? [] : [...node.children].sort();
   }
 
   /** Everything, parents before their children. */
@@ -80,7 +81,7 @@ export class MetadataTree {
     const node = this.#nodes.get(path);
     if (node === undefined) throw metadataErrors.NOT_FOUND(path);
     if (expected !== 'any' && expected !== node.version) throw metadataErrors.BAD_VERSION(path);
-    if (node.children.size > 0) throw metadataErrors.NOT_EMPTY(path);
+    if (hasChildren(node)) throw metadataErrors.NOT_EMPTY(path);
     this.#drop(path);
     changes.push({ kind: 'delete', path, node });
   }
@@ -122,7 +123,7 @@ export class MetadataTree {
   /** Removes a value as a log says it was; false when it is not there or has children. */
   restoreDelete(path: string): boolean {
     const node = this.#nodes.get(path);
-    if (node === undefined || path === '/' || node.children.size > 0) return false;
+    if (node === undefined || path === '/' || hasChildren(node)) return false;
     this.#drop(path);
     return true;
   }
@@ -148,16 +149,21 @@ export class MetadataTree {
   #attach(path: string, node: TreeNode): void {
     const parent = this.#nodes.get(parentOf(path));
     invariant(parent !== undefined, `${path} has no parent`);
+    parent.children ??= new Set();
     parent.children.add(lastPart(path));
     this.#nodes.set(path, node);
   }
 
   #drop(path: string): void {
     this.#nodes.delete(path);
-    this.#nodes.get(parentOf(path))?.children.delete(lastPart(path));
+    this.#nodes.get(parentOf(path))?.children?.delete(lastPart(path));
   }
 }
 
 function newNode(value: Buffer, version: number, owner: number): TreeNode {
-  return { value, version, owner, nextSequence: 0, children: new Set() };
+  return { value, version, owner, nextSequence: 0, children: undefined };
+}
+
+function hasChildren({ children }: TreeNode): boolean {
+  return children !== undefined && children.size > 0;
 }

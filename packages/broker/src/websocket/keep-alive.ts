@@ -9,11 +9,6 @@ export interface Pinged {
   readonly isNotReadByUs: boolean;
 }
 
-interface Watched {
-  socket: Pinged;
-  unanswered: number;
-}
-
 /** How a socket tells that its client was heard. */
 export interface KeepAliveTicket {
   heard(): void;
@@ -27,7 +22,7 @@ export interface KeepAliveTicket {
 export class KeepAlive {
   readonly #clock: Clock;
   readonly #periodMs: number;
-  readonly #watched = new Set<Watched>();
+  readonly #watched = new Set<Ticket>();
   #timer: Timer | undefined;
 
   constructor(clock: Clock, periodMs: number) {
@@ -36,17 +31,10 @@ export class KeepAlive {
   }
 
   watch(socket: Pinged): KeepAliveTicket {
-    const watched: Watched = { socket, unanswered: 0 };
+    const watched = new Ticket(socket, this.#watched);
     this.#watched.add(watched);
     this.#timer ??= this.#clock.after(this.#periodMs, this.#tick);
-    return {
-      heard: () => {
-        watched.unanswered = 0;
-      },
-      stop: () => {
-        this.#watched.delete(watched);
-      },
-    };
+    return watched;
   }
 
   close(): void {
@@ -67,4 +55,23 @@ export class KeepAlive {
       watched.socket.ping();
     }
   };
+}
+
+class Ticket implements KeepAliveTicket {
+  readonly socket: Pinged;
+  unanswered = 0;
+  readonly #watched: Set<Ticket>;
+
+  constructor(socket: Pinged, watched: Set<Ticket>) {
+    this.socket = socket;
+    this.#watched = watched;
+  }
+
+  heard(): void {
+    this.unanswered = 0;
+  }
+
+  stop(): void {
+    this.#watched.delete(this);
+  }
 }

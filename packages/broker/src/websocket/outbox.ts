@@ -14,7 +14,6 @@ export interface ByteSink {
 export class Outbox {
   readonly #sink: ByteSink;
   readonly #clock: Clock;
-  readonly #flushOfTurn: () => void;
   #pending = '';
   #isScheduled = false;
   #isHeld = true;
@@ -22,10 +21,6 @@ export class Outbox {
   constructor(sink: ByteSink, clock: Clock) {
     this.#sink = sink;
     this.#clock = clock;
-    this.#flushOfTurn = () => {
-      this.#isScheduled = false;
-      this.flush();
-    };
   }
 
   /** Frames may go out from now on: before that (the handshake is under way) they wait. */
@@ -65,7 +60,10 @@ export class Outbox {
   #schedule(): void {
     if (this.#isScheduled || this.#isHeld || this.#pending === '') return;
     this.#isScheduled = true;
-    this.#clock.endOfTurn(this.#flushOfTurn);
+    this.#clock.endOfTurn(() => {
+      this.#isScheduled = false;
+      this.flush();
+    });
   }
 }
 

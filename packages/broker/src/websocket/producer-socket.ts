@@ -1,5 +1,5 @@
 import { type EntryId, MessageEncoder, type Position, type TopicName } from '@daybook/proto';
-import { type Clock, DaybookError, type Logger } from '@daybook/runtime';
+import { type Clock, DaybookError, type Logger, type Timer } from '@daybook/runtime';
 import type { BrokerApi } from '../broker-api.js';
 import { topicErrors } from '../topic/errors.js';
 import type { EndReason, ProducerSession, Topic, TopicProducer } from '../topic/topic-api.js';
@@ -24,6 +24,9 @@ export interface ProducerSocketOptions {
   logger: Logger;
 }
 
+/** Of the frame being read: all sockets share it, as nothing of it outlives that. */
+const request = new PublishRequest();
+
 /** What one unanswered publish is counted as beside its payload. */
 const publishOverheadBytes = 256;
 
@@ -34,7 +37,6 @@ const publishOverheadBytes = 256;
 export class ProducerSocket implements ProducerSession, SessionHandler {
   readonly #options: ProducerSocketOptions;
   readonly #session: SessionSocket;
-  readonly #request = new PublishRequest();
   readonly #unanswered = new UnansweredRing();
   /** Frames that came while nothing could be published; no more than one read of the socket brings, as it is held then. */
   readonly #waiting: Buffer[] = [];
@@ -43,7 +45,7 @@ export class ProducerSocket implements ProducerSession, SessionHandler {
   #producerName: string | undefined;
   #lastSequenceId: bigint | undefined;
   #isDrainAwaited = false;
-  #isTimeoutArmed = false;
+  #timeout: Timer | undefined;
   /** Publishes under way that were already answered, with a timeout: what becomes of them is told to nobody. */
   #expiredCount = 0;
 
@@ -84,6 +86,7 @@ export class ProducerSocket implements ProducerSession, SessionHandler {
   writable(): void {}
 
   closed(): void {
+    this.#disarmTimeout();
     this.#producer?.close();
     this.#producer = undefined;
     this.#waiting.length = 0;
@@ -139,6 +142,7 @@ export class ProducerSocket implements ProducerSession, SessionHandler {
 
   /** Publishes what waited, as far as that is possible now, and reads the socket again when all of it is gone. */
   #goOn(): void {
+    if (this.#unanswered.count === 0) this.#disarmTimeout();
     if (this.#session.isEnded) return;
     let next = 0;
     while (next < this.#waiting.length && this.#canPublish()) this.#publish(this.#waiting[next++] as Buffer);
@@ -150,7 +154,6 @@ export class ProducerSocket implements ProducerSession, SessionHandler {
   #publish(data: Buffer): void {
     const producer = this.#producer as TopicProducer;
     const { clock } = this.#options;
-    const request = this.#request;
     const nowMs = clock.wallMs();
     let refusal = readProducerFrame(data, nowMs, request) ?? this.#tooLarge(request);
     let payload = refusal === undefined ? decodePayload(request) : undefined;
@@ -210,13 +213,17 @@ export class ProducerSocket implements ProducerSession, SessionHandler {
   #armTimeout(): void {
     const { clock, parameters } = this.#options;
     const oldest = this.#unanswered.oldest;
-    if (this.#isTimeoutArmed || parameters.sendTimeoutMs === 0 || oldest === undefined) return;
-    this.#isTimeoutArmed = true;
-    clock.after(Math.max(1, oldest.sentAtMs + parameters.sendTimeoutMs - clock.monoMs()), () => {
-      this.#isTimeoutArmed = false;
+    if (this.#timeout !== undefined || parameters.sendTimeoutMs === 0 || oldest === undefined) return;
+    this.#timeout = clock.after(Math.max(1, oldest.sentAtMs + parameters.sendTimeoutMs - clock.monoMs()), () => {
+      this.#timeout = undefined;
       this.#expire();
       this.#armTimeout();
     });
+  }
+
+  #disarmTimeout(): void {
+    this.#timeout?.cancel();
+    this.#timeout = undefined;
   }
 
   #expire(): void {

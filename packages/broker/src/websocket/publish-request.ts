@@ -1,4 +1,4 @@
-/** One message as a producer's client asked for it. One instance per socket is filled again and again: nothing may keep it. */
+/** One message as a producer's client asked for it. One instance is filled again and again by all sockets: nothing may keep it. */
 export class PublishRequest {
   /** Echoed in the answer; undefined: none. */
   context: string | undefined = undefined;

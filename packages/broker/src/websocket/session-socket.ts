@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '@daybook/runtime';
-import type { WebSocket } from 'ws';
+import { type RawData, WebSocket } from 'ws';
 import { type CloseCode, closeCodes, closeReason } from './close-codes.js';
 import type { KeepAlive, KeepAliveTicket } from './keep-alive.js';
 import { type ByteSink, Outbox } from './outbox.js';
@@ -25,24 +25,28 @@ export const holds = {
 } as const;
 type Hold = (typeof holds)[keyof typeof holds];
 
-export interface SessionSocketOptions {
-  socket: Socket;
-  clock: Clock;
-  keepAlive: KeepAlive;
+/** What all sockets share. */
+export interface SessionHost {
+  readonly clock: Clock;
+  readonly keepAlive: KeepAlive;
   /** With more bytes waiting for the client than this, nothing is delivered and nothing more is read from it. */
-  outgoingBytesMax: number;
+  readonly outgoingBytesMax: number;
+  /** The connection of a socket that was opened is gone. */
+  gone(session: SessionSocket): void;
 }
 
-const webSocketOpen = 1;
+/** A WebSocket that knows its session: one set of listeners serves all of them. */
+export class SessionWebSocket extends WebSocket {
+  session: SessionSocket | undefined;
+}
 
 /** One WebSocket: frames in, frames out (one write a turn), back-pressure both ways, keep-alive and exactly one end. */
 export class SessionSocket {
   readonly remoteAddress: string;
+  readonly #host: SessionHost;
   readonly #socket: Socket;
   readonly #outbox: Outbox;
-  readonly #keepAlive: KeepAlive;
-  readonly #outgoingBytesMax: number;
-  #webSocket: WebSocket | undefined;
+  #webSocket: SessionWebSocket | undefined;
   #handler: SessionHandler | undefined;
   #ticket: KeepAliveTicket | undefined;
   #holds = 0;
@@ -51,12 +55,11 @@ export class SessionSocket {
   /** A close asked for before the handshake was complete. */
   #earlyClose: { code: CloseCode; reason: string } | undefined;
 
-  constructor(options: SessionSocketOptions) {
-    this.#socket = options.socket;
-    this.#keepAlive = options.keepAlive;
-    this.#outgoingBytesMax = options.outgoingBytesMax;
-    this.remoteAddress = `/${options.socket.remoteAddress ?? 'unknown'}:${options.socket.remotePort ?? 0}`;
-    this.#outbox = new Outbox(this.#sink(), options.clock);
+  constructor(host: SessionHost, socket: Socket) {
+    this.#host = host;
+    this.#socket = socket;
+    this.remoteAddress = `/${socket.remoteAddress ?? 'unknown'}:${socket.remotePort ?? 0}`;
+    this.#outbox = new Outbox(new SocketSink(socket, this), host.clock);
   }
 
   get isEnded(): boolean {
@@ -64,21 +67,12 @@ export class SessionSocket {
   }
 
   /** The handshake is complete: frames flow. */
-  open(webSocket: WebSocket, handler: SessionHandler): void {
+  open(webSocket: SessionWebSocket, handler: SessionHandler): void {
     this.#webSocket = webSocket;
     this.#handler = handler;
-    webSocket.on('message', (data: Buffer, isBinary: boolean) => this.#received(data, isBinary));
-    webSocket.on('ping', (data: Buffer) => {
-      this.#ticket?.heard();
-      this.#outbox.pong(data);
-      this.#watchOutgoing();
-    });
-    webSocket.on('pong', () => this.#ticket?.heard());
-    webSocket.on('close', () => this.#end());
-    // Protocol errors (bad UTF-8, too large, ...): `ws` has sent the fitting close code already, and `close` follows.
-    webSocket.on('error', () => this.#end());
-    this.#socket.on('drain', () => this.#drained());
-    this.#ticket = this.#keepAlive.watch(this);
+    webSocket.session = this;
+    webSocket.on('message', onMessage).on('ping', onPing).on('pong', onPong).on('close', onClose).on('error', onError);
+    this.#ticket = this.#host.keepAlive.watch(this);
     this.#outbox.open();
     if (this.#holds !== 0) webSocket.pause();
     if (this.#earlyClose !== undefined) this.close(this.#earlyClose.code, this.#earlyClose.reason);
@@ -93,7 +87,7 @@ export class SessionSocket {
 
   /** False while too many bytes wait for the client; {@link SessionHandler.writable} tells when that is over. */
   get isWritable(): boolean {
-    if (this.#outbox.bytesWaiting < this.#outgoingBytesMax) return true;
+    if (this.#outbox.bytesWaiting < this.#host.outgoingBytesMax) return true;
     this.#isWriteRefused = true;
     return false;
   }
@@ -140,7 +134,8 @@ export class SessionSocket {
     return (this.#holds & holds.topic) !== 0;
   }
 
-  #received(data: Buffer, isBinary: boolean): void {
+  /** @internal */
+  received(data: Buffer, isBinary: boolean): void {
     if (this.#isEnded) return;
     this.#ticket?.heard();
     if (isBinary) this.#handler?.binaryFrame();
@@ -149,10 +144,39 @@ export class SessionSocket {
 
   /** Answers pile up because the client does not read: then its questions wait too. */
   #watchOutgoing(): void {
-    if (this.#outbox.bytesWaiting >= this.#outgoingBytesMax) this.hold(holds.client);
+    if (this.#outbox.bytesWaiting >= this.#host.outgoingBytesMax) this.hold(holds.client);
   }
 
-  #drained(): void {
+  /** @internal */
+  pinged(data: Buffer): void {
+    this.#ticket?.heard();
+    this.#outbox.pong(data);
+    this.#watchOutgoing();
+  }
+
+  /** @internal */
+  ponged(): void {
+    this.#ticket?.heard();
+  }
+
+  /** @internal */
+  failed(): void {
+    this.#end();
+  }
+
+  /** @internal */
+  gone(): void {
+    this.#end();
+    this.#host.gone(this);
+  }
+
+  /** @internal Frames may be written: after a close frame no more. */
+  get isOpen(): boolean {
+    return this.#webSocket?.readyState === WebSocket.OPEN;
+  }
+
+  /** @internal */
+  drained(): void {
     this.release(holds.client);
     if (!this.#isWriteRefused) return;
     this.#isWriteRefused = false;
@@ -165,24 +189,62 @@ export class SessionSocket {
     this.#ticket?.stop();
     this.#handler?.closed();
   }
+}
 
-  /** The TCP socket as the outbox sees it: closed for data as soon as a close frame went out. */
-  #sink(): ByteSink {
-    const socket = this.#socket;
-    const webSocket = () => this.#webSocket;
-    return {
-      get writableLength() {
-        return socket.writableLength;
-      },
-      get destroyed() {
-        return socket.destroyed || webSocket()?.readyState !== webSocketOpen;
-      },
-      write: (text, encoding) => {
-        const isTaken = socket.write(text, encoding);
-        // The kernel took it all at once: then there will be no `drain`.
-        if (isTaken) this.#drained();
-        return isTaken;
-      },
-    };
+/** The TCP socket as the outbox sees it: closed for data as soon as a close frame went out. */
+class SocketSink implements ByteSink {
+  readonly #socket: Socket;
+  readonly #session: SessionSocket;
+  #isDrainAwaited = false;
+
+  constructor(socket: Socket, session: SessionSocket) {
+    this.#socket = socket;
+    this.#session = session;
   }
+
+  get writableLength(): number {
+    return this.#socket.writableLength;
+  }
+
+  get destroyed(): boolean {
+    return this.#socket.destroyed || !this.#session.isOpen;
+  }
+
+  write(text: string, encoding: 'latin1'): boolean {
+    const isTaken = this.#socket.write(text, encoding);
+    // The kernel took it all at once: then there will be no `drain`.
+    if (isTaken) this.#session.drained();
+    else this.#awaitDrain();
+    return isTaken;
+  }
+
+  #awaitDrain(): void {
+    if (this.#isDrainAwaited) return;
+    this.#isDrainAwaited = true;
+    this.#socket.once('drain', () => {
+      this.#isDrainAwaited = false;
+      this.#session.drained();
+    });
+  }
+}
+
+function onMessage(this: WebSocket, data: RawData, isBinary: boolean): void {
+  (this as SessionWebSocket).session?.received(data as Buffer, isBinary);
+}
+
+function onPing(this: WebSocket, data: Buffer): void {
+  (this as SessionWebSocket).session?.pinged(data);
+}
+
+function onPong(this: WebSocket): void {
+  (this as SessionWebSocket).session?.ponged();
+}
+
+function onClose(this: WebSocket): void {
+  (this as SessionWebSocket).session?.gone();
+}
+
+/** Protocol errors (bad UTF-8, too large, ...): `ws` has sent the fitting close code already, and `close` follows. */
+function onError(this: WebSocket): void {
+  (this as SessionWebSocket).session?.failed();
 }

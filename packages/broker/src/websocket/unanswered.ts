@@ -5,6 +5,9 @@ export interface Unanswered {
   sentAtMs: number;
 }
 
+/** An empty ring keeps no more slots than this: what a burst needed is not kept by an idle socket. */
+const emptySlotsMax = 64;
+
 /** Publishes of one socket that have no answer yet, oldest first: a ring of reused slots, so that a message costs no object. */
 export class UnansweredRing {
   #slots: Unanswered[] = [];
@@ -44,6 +47,7 @@ export class UnansweredRing {
     this.#head = (this.#head + 1) & this.#mask;
     this.#count--;
     this.#bytes -= slot.bytes;
+    if (this.#count === 0 && this.#mask >= emptySlotsMax) this.#drop();
     return context;
   }
 
@@ -57,10 +61,16 @@ export class UnansweredRing {
     return context;
   }
 
+  #drop(): void {
+    this.#slots = [];
+    this.#mask = -1;
+    this.#head = 0;
+  }
+
   #grow(): void {
     const ordered: Unanswered[] = [];
     for (let i = 0; i < this.#count; i++) ordered.push(this.#slots[(this.#head + i) & this.#mask] as Unanswered);
-    const size = Math.max(16, this.#count * 2);
+    const size = Math.max(1, this.#count * 2);
     while (ordered.length < size) ordered.push({ context: undefined, bytes: 0, sentAtMs: 0 });
     this.#slots = ordered;
     this.#mask = size - 1;

@@ -26,7 +26,7 @@ import {
 import { readerSocket } from './reader-socket.js';
 import { refuseUpgrade } from './refusal.js';
 import { isRefusal, parseSessionPath, type Refusal, type SessionPath } from './session-path.js';
-import { type SessionHandler, SessionSocket } from './session-socket.js';
+import { type SessionHandler, type SessionHost, SessionSocket, SessionWebSocket } from './session-socket.js';
 
 export interface WebSocketFrontEndOptions {
   broker: BrokerApi;
@@ -50,17 +50,22 @@ interface Attachable extends SessionHandler {
  * Takes HTTP upgrades: path, query parameters, the topic's broker (forwarding when it is another one), topic, producer or subscription, and only then the
  * handshake: whatever fails is an HTTP status with its reason, never an opened and closed socket.
  */
-export class WebSocketFrontEnd {
+export class WebSocketFrontEnd implements SessionHost {
   readonly #options: WebSocketFrontEndOptions;
   readonly #server: WebSocketServer;
-  readonly #keepAlive: KeepAlive;
+  readonly clock: Clock;
+  readonly keepAlive: KeepAlive;
+  readonly outgoingBytesMax: number;
   readonly #sessions = new Set<SessionSocket>();
   #isClosing = false;
 
   constructor(options: WebSocketFrontEndOptions) {
     this.#options = options;
-    this.#keepAlive = new KeepAlive(options.clock, options.limits.pingMs);
-    const serverOptions: ServerOptions & { closeTimeout: number } = {
+    this.clock = options.clock;
+    this.keepAlive = new KeepAlive(options.clock, options.limits.pingMs);
+    this.outgoingBytesMax = options.limits.outgoingBytesMax;
+    const serverOptions: ServerOptions<typeof SessionWebSocket> & { closeTimeout: number } = {
+      WebSocket: SessionWebSocket,
       noServer: true,
       clientTracking: false,
       perMessageDeflate: false,
@@ -78,11 +83,15 @@ export class WebSocketFrontEnd {
   }
 
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
-    socket.on('error', () => socket.destroy());
+    socket.on('error', destroyOnError);
     this.#accept(request, socket, head).catch((error: unknown) => {
       const { status, text } = this.#explain(error, request);
       refuseUpgrade(socket, status, text);
     });
+  }
+
+  gone(session: SessionSocket): void {
+    this.#sessions.delete(session);
   }
 
   /** Every session gets a legal close; resolves when all sockets are gone or `graceMs` is over. */
@@ -93,7 +102,7 @@ export class WebSocketFrontEnd {
     const deadlineMs = clock.monoMs() + graceMs;
     while (this.#sessions.size > 0 && clock.monoMs() < deadlineMs) await clock.sleep(10);
     for (const session of [...this.#sessions]) session.destroy();
-    this.#keepAlive.close();
+    this.keepAlive.close();
     this.#server.close();
   }
 
@@ -121,7 +130,7 @@ export class WebSocketFrontEnd {
   async #attach(handshake: { request: IncomingMessage; socket: Socket; head: Buffer; path: SessionPath; parameters: Parameters }): Promise<void> {
     const { request, socket, head, path, parameters } = handshake;
     const { broker, clock, limits, forwarder } = this.#options;
-    const session = new SessionSocket({ socket, clock, keepAlive: this.#keepAlive, outgoingBytesMax: limits.outgoingBytesMax });
+    const session = new SessionSocket(this, socket);
     const handler = this.#handlerOf(session, path, parameters);
     let isGone = false;
     const onGone = () => {
@@ -148,9 +157,9 @@ export class WebSocketFrontEnd {
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
       isOpen = true;
       socket.setNoDelay(true);
+      socket.removeListener('error', destroyOnError); // `ws` listens to it now.
       this.#sessions.add(session);
-      socket.once('close', () => this.#sessions.delete(session));
-      session.open(webSocket, handler);
+      session.open(webSocket as SessionWebSocket, handler);
     });
     // `ws` has refused the handshake itself (its key or version is wrong) or found the socket gone.
     if (!isOpen) handler.closed();
@@ -158,10 +167,11 @@ export class WebSocketFrontEnd {
 
   #handlerOf(session: SessionSocket, path: SessionPath, parameters: Parameters): Attachable {
     const { broker, clock, limits, logger, random } = this.#options;
-    const common = { session, broker, topic: path.topic, clock, limits, logger };
+    const { topic } = path;
+    const common = { session, broker, topic, clock, limits, logger };
     switch (parameters.kind) {
       case 'producer':
-        return new ProducerSocket({ ...common, parameters: parameters.values });
+        return new ProducerSocket({ session, broker, topic, clock, limits, logger, parameters: parameters.values });
       case 'reader':
         return readerSocket(common, parameters.values, random);
       case 'consumer':
@@ -182,6 +192,10 @@ export class WebSocketFrontEnd {
     }
     return { status, text: `${prefixOf(parseKind(request.url))}${(error as Error).message}` };
   }
+}
+
+function destroyOnError(this: Socket): void {
+  this.destroy();
 }
 
 function parametersOf(path: SessionPath): Parameters {
