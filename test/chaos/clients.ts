@@ -29,8 +29,24 @@ export class Publisher {
   get next(): number {
     return this.#next;
   }
-  get lastAckMs(): number {
-    return this.published.at(-1)?.atMs ?? 0;
+  /** The longest time without an acknowledgement since `sinceMs`, the one that still lasts included. */
+  longestGapMs(sinceMs: number): number {
+    let longestMs = 0;
+    let beforeMs = sinceMs;
+    for (const { atMs } of this.published.slice(this.#firstSince(sinceMs))) {
+      longestMs = Math.max(longestMs, atMs - beforeMs);
+      beforeMs = atMs;
+    }
+    return Math.max(longestMs, performance.now() - beforeMs);
+  }
+  /** How many were acknowledged since then. */
+  countSince(sinceMs: number): number {
+    return this.published.length - this.#firstSince(sinceMs);
+  }
+  #firstSince(sinceMs: number): number {
+    let first = this.published.length;
+    while (first > 0 && (this.published[first - 1] as Published).atMs >= sinceMs) first--;
+    return first;
   }
   stop(): void {
     this.#isStopped = true;
@@ -68,24 +84,36 @@ export class Publisher {
   }
 }
 
-/** Receives and acknowledges on a subscription; remembers when each acknowledgement was handed to the socket. */
+/** Receives and acknowledges on a subscription, over any of several brokers; remembers when each acknowledgement was handed to the socket. */
 export class Acknowledger {
   readonly ackedAtMs = new Map<number, number>();
   readonly received: number[] = [];
-  readonly #socket: WebSocket;
-  constructor(url: string) {
-    this.#socket = new WebSocket(url, { perMessageDeflate: false });
-    this.#socket.on('error', () => {});
-    this.#socket.on('message', (data: Buffer) => {
+  readonly #urls: readonly string[];
+  #socket: WebSocket | undefined;
+  #tries = 0;
+  #isStopped = false;
+
+  constructor(urls: readonly string[]) {
+    this.#urls = urls;
+    this.#connect();
+  }
+  stop(): void {
+    this.#isStopped = true;
+    this.#socket?.terminate();
+  }
+  #connect(): void {
+    if (this.#isStopped) return;
+    const socket = new WebSocket(this.#urls[this.#tries++ % this.#urls.length] as string, { perMessageDeflate: false, handshakeTimeout: 5_000 });
+    this.#socket = socket;
+    socket.on('error', () => {});
+    socket.on('close', () => setTimeout(() => this.#connect(), 100));
+    socket.on('message', (data: Buffer) => {
       const frame = JSON.parse(data.toString('utf8')) as { messageId: string; payload: string };
       const number = Number(Buffer.from(frame.payload, 'base64').toString('utf8'));
       this.received.push(number);
-      this.#socket.send(JSON.stringify({ messageId: frame.messageId }));
+      socket.send(JSON.stringify({ messageId: frame.messageId }));
       this.ackedAtMs.set(number, performance.now());
     });
-  }
-  stop(): void {
-    this.#socket.terminate();
   }
 }
 
@@ -125,7 +153,8 @@ export function findLosses(published: readonly Published[], stored: readonly Rea
   for (const { number, messageId } of published) {
     const place = placeOf.get(messageId);
     if (place === undefined) problems.push(`message ${number} (${messageId}) was acknowledged and is gone`);
-    else if (stored[place]?.number !== number) problems.push(`message id ${messageId} was acknowledged for ${number} and now holds ${stored[place]?.number}`);
+    else if (stored[place]?.number !== number)
+      problems.push(`message id ${messageId} was acknowledged for ${number} and now holds ${stored[place]?.number}`);
     else if (place < before) problems.push(`message ${number} was acknowledged later, but is stored earlier than its predecessor`);
     else before = place;
   }

@@ -33,11 +33,16 @@ export async function killStandalone({ rounds, log }: KillRounds): Promise<KillR
   };
   let standalone = await start();
   try {
-    for (const name of ['keep', 'acked']) await fetch(`${base}/admin/v2/${topic}/subscription/${name}`, { method: 'PUT', body: '"earliest"', headers: { 'content-type': 'application/json' } });
+    for (const name of ['keep', 'acked'])
+      await fetch(`${base}/admin/v2/${topic}/subscription/${name}`, {
+        method: 'PUT',
+        body: '"earliest"',
+        headers: { 'content-type': 'application/json' },
+      });
     let next = 0;
     for (let round = 1; round <= rounds; round++) {
       const publisher = new Publisher([`${sockets}/producer/${topic}`], next);
-      const acknowledger = new Acknowledger(`${sockets}/consumer/${topic}/acked`);
+      const acknowledger = new Acknowledger([`${sockets}/consumer/${topic}/acked`]);
       await pause(300 + Math.random() * 2_000);
       await standalone.kill9();
       const killedAtMs = performance.now();
@@ -47,12 +52,16 @@ export async function killStandalone({ rounds, log }: KillRounds): Promise<KillR
       published.push(...publisher.published);
       for (const number of acknowledger.received) {
         const ackedBeforeMs = ackedAtMs.get(number);
-        if (ackedBeforeMs !== undefined) result.problems.push(`round ${round}: ${number} came again although it was acknowledged ${Math.round(ackedBeforeMs)} ms before an earlier kill`);
+        if (ackedBeforeMs !== undefined)
+          result.problems.push(
+            `round ${round}: ${number} came again although it was acknowledged ${Math.round(ackedBeforeMs)} ms before an earlier kill`,
+          );
       }
       for (const [number, atMs] of acknowledger.ackedAtMs) if (killedAtMs - atMs > ackDurableWithinMs) ackedAtMs.set(number, killedAtMs - atMs);
       standalone = await start();
       log(`round ${round}: ${published.length} acknowledged in all, ready after ${Math.round(result.readyMs.at(-1) ?? 0)} ms`);
-      if (round % 10 === 0 || round === rounds) result.problems.push(...findLosses(published, await readAll(`${sockets}/reader/${topic}?messageId=earliest`)));
+      if (round % 10 === 0 || round === rounds)
+        result.problems.push(...findLosses(published, await readAll(`${sockets}/reader/${topic}?messageId=earliest`)));
     }
   } finally {
     await standalone.kill9();

@@ -26,13 +26,13 @@ export function temporaryFolder(): { path: string; remove(): void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** One `daybook` process; ended by its own pid, at the latest with this process. */
-export class DaybookProcess {
+/** A process; ended by its own pid, at the latest with this one. */
+export class ChildProgram {
   readonly #child: ChildProcess;
   readonly #ended: Promise<void>;
   #output = '';
-  constructor(args: readonly string[]) {
-    this.#child = spawn(process.execPath, [daybook, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  constructor(command: string, words: readonly string[]) {
+    this.#child = spawn(command, words, { stdio: ['ignore', 'pipe', 'pipe'] });
     const keep = (part: Buffer): void => {
       this.#output = (this.#output + part.toString('utf8')).slice(-20_000);
     };
@@ -59,6 +59,19 @@ export class DaybookProcess {
     this.#child.kill('SIGTERM');
     await this.#ended;
   }
+}
+
+/** One `daybook` process. */
+export class DaybookProcess extends ChildProgram {
+  constructor(words: readonly string[]) {
+    super(process.execPath, [daybook, ...words]);
+  }
+}
+
+/** Runs a command as `daybook cluster` prints it. */
+export function startPrinted(command: string): ChildProgram {
+  const [program = '', ...words] = command.split(' ');
+  return program === 'daybook' ? new DaybookProcess(words) : new ChildProgram(program, words);
 }
 
 /** Polls until `probe` is true; rejects with `what` after `timeoutMs`. Resolves to how long it took. */
