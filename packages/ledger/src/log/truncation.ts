@@ -40,7 +40,6 @@ export async function purgeByAge(d: SegmentDependencies, clock: Clock): Promise<
 async function purgePrefix(d: SegmentDependencies, isOver: (segment: CompletedSegment) => boolean): Promise<void> {
   const { segments } = await d.metadata.snapshot();
   const firstKept = segments.find((segment) => segment.kind !== 'completed' || !isOver(segment));
-  const last = segments.at(-1);
-  if (last === undefined || firstKept === segments[0]) return;
-  await purgeBelow(d, firstKept?.sequence ?? last.sequence + 1);
+  // Also when there is nothing new to purge: an earlier purge may have been cut off.
+  await purgeBelow(d, firstKept?.sequence ?? Number.POSITIVE_INFINITY);
 }
