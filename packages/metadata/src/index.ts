@@ -1,3 +1,14 @@
+export {
+  type BookieRack,
+  type BookieRacks,
+  type BookieTopology,
+  bookieRackOf,
+  createBookieTopology,
+  readBookieRacks,
+  updateBookieRacks,
+  withBookieRack,
+  withoutBookieRack,
+} from './bookie-racks.js';
 export { decodeBookieRecord, encodeBookieRecord, inProcessBookie } from './bookie-record.js';
 export { type BookieRegistration, type RegistrationOptions, registerBookie } from './bookie-registration.js';
 export { type BookieRegistry, type BookieRegistryOptions, createBookieRegistry, type RegisteredBookie } from './bookie-registry.js';
@@ -10,5 +21,5 @@ export { type MemoryFaults, type MemorySessionOptions, MemoryStore, MemoryTree, 
 export { pathBytesMax } from './metadata-path.js';
 export type * from './metadata-store.js';
 export { type OpenStoreOptions, openMetadataStore } from './open-store.js';
-export { ledgerIdOfPath, nameOfPart, paths, segmentSequenceOfPart, sequenceOfPath } from './paths.js';
+export { ledgerIdOfPath, ledgerIdOfRepairPart, nameOfPart, paths, segmentSequenceOfPart, sequenceOfPath } from './paths.js';
 export { valueBytesMax } from './put-checks.js';

@@ -2,7 +2,7 @@ import { bookieId, topicNameOf } from '@daybook/proto';
 import fc from 'fast-check';
 import t from 'tap';
 import { checkPath } from './metadata-path.js';
-import { ledgerIdOfPath, nameOfPart, paths, sequenceOfPath } from './paths.js';
+import { ledgerIdOfPath, ledgerIdOfRepairPart, nameOfPart, paths, sequenceOfPath } from './paths.js';
 
 // As Apache BookKeeper 4.17 made them.
 const ledgers: [bigint, string][] = [
@@ -65,6 +65,10 @@ t.test('paths: bookies and repair -> where BookKeeper has them', async (tt) => {
   tt.equal(paths.cookie(id), '/ledgers/cookies/127.0.0.1:13181');
   tt.equal(paths.underreplicatedLedger(123), '/ledgers/underreplication/ledgers/0000/0000/0000/007b/urL0000000123');
   tt.equal(paths.replicationLock(123), '/ledgers/underreplication/locks/urL0000000123');
+  for (const id of [0n, 123n, 2_147_483_648n, 9_223_372_036_854_775_807n]) {
+    tt.equal(ledgerIdOfRepairPart(paths.underreplicatedLedger(id).split('/').at(-1) as string), id);
+  }
+  for (const part of ['urL123', 'urL00000000123', 'urL9223372036854775808', '0000', 'urLx', '']) tt.equal(ledgerIdOfRepairPart(part), undefined, part);
 });
 
 t.test('paths: any name -> one valid part, different for different names, and back', async () => {

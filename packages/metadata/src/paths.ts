@@ -24,6 +24,8 @@ export const paths = {
   longLedgerIds: '/ledgers/idgen-long',
   longLedgerIdsFrom: (highBits: number) => `/ledgers/idgen-long/HOB-${String(highBits).padStart(10, '0')}`,
   ledger: ledgerPath,
+  /** Pulsar's: which bookie stands in which rack. */
+  bookieRacks: '/bookies',
   bookieHealthCheckDisabled: '/ledgers/disableHealthCheck',
 
   underreplication: '/ledgers/underreplication',
@@ -32,10 +34,16 @@ export const paths = {
   underreplicatedLedger: underreplicatedLedgerPath,
   replicationLocks: '/ledgers/underreplication/locks',
   replicationLock: (id: number | bigint) => `/ledgers/underreplication/locks/urL${digits(id, 10)}`,
-  auditorElection: { leader: '/ledgers/underreplication/auditorelection/leader', term: '/ledgers/underreplication/auditorelection/term' },
+  /** The election as BookKeeper's tools look at it: the lowest vote leads, and its parent names the leader. */
+  auditorElection: { leader: '/ledgers/underreplication/auditorelection/V_0000000000', term: '/ledgers/underreplication/auditorelection' },
   autoRecoveryDisabled: '/ledgers/underreplication/disable',
   lostBookieRecoveryDelay: '/ledgers/underreplication/lostBookieRecoveryDelay',
   checkAllLedgersTime: '/ledgers/underreplication/checkallledgersctime',
+  placementCheckTime: '/ledgers/underreplication/placementpolicycheckctime',
+  replicasCheckTime: '/ledgers/underreplication/replicascheckctime',
+  /** Children: bookies that are being decommissioned. */
+  drainingBookies: '/daybook/draining-bookies',
+  drainingBookie: (id: BookieId) => `/daybook/draining-bookies/${namePart(id)}`,
 
   managedLedgers: '/managed-ledgers',
   /** Children: topics, encoded. */
@@ -135,6 +143,13 @@ export function ledgerIdOfPath(path: string): bigint | undefined {
 function underreplicatedLedgerPath(id: number | bigint): string {
   const hex = BigInt(id).toString(16).padStart(16, '0');
   return `/ledgers/underreplication/ledgers/${hex.slice(0, 4)}/${hex.slice(4, 8)}/${hex.slice(8, 12)}/${hex.slice(12)}/urL${digits(id, 10)}`;
+}
+
+/** The ledger id in the name of a mark or lock of repair (`urL0000000123`); undefined when it is none. */
+export function ledgerIdOfRepairPart(part: string): bigint | undefined {
+  const match = /^urL(\d{10,19})$/.exec(part);
+  const id = match === null ? undefined : BigInt(match[1] as string);
+  return id !== undefined && id <= idMax && part === `urL${digits(id, 10)}` ? id : undefined;
 }
 
 /** The number that a sequential put at `prefix` got; undefined when the store's counter (31 bits) ran over. */
