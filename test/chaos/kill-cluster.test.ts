@@ -1,6 +1,8 @@
 import t from 'tap';
 import { killCluster } from './kill-cluster.js';
 
+t.setTimeout(180_000);
+
 const options = { timeout: 180_000, skip: process.env.DAYBOOK_WITHOUT_ZOOKEEPER === '1' };
 
 t.test('cluster: a bookie, the owner broker and ZooKeeper killed in turn under load -> nothing acknowledged is lost', options, async (t) => {

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { killStandalone } from './kill-standalone.js';
 
+t.setTimeout(60_000 + Number(process.env.DAYBOOK_KILL_ROUNDS ?? 6) * 15_000);
 const rounds = Number(process.env.DAYBOOK_KILL_ROUNDS ?? 6);
 
 t.test(
