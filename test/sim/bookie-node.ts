@@ -1,6 +1,19 @@
 import { type Bookie, bookieConfigSchema, openBookie } from '@daybook/bookie';
 import { createCookieRecords, readInstanceId, registerBookie } from '@daybook/metadata';
-import type { AppendBatch, BookieCode, BookieService, FenceRequest, LacReply, LedgerId, ReadReply, ReadRequest } from '@daybook/proto';
+import type {
+  AppendBatch,
+  AwaitLacRequest,
+  BookieCode,
+  BookieService,
+  CodeReply,
+  FenceRequest,
+  ForceRequest,
+  LacReply,
+  LedgerId,
+  ReadReply,
+  ReadRequest,
+  WriteLacRequest,
+} from '@daybook/proto';
 import { SimClock, SimDisk } from '@daybook/runtime/sim';
 import type { NodeSession } from './node-session.js';
 import type { World } from './world.js';
@@ -124,6 +137,8 @@ class ObservedBookie implements BookieService {
   readonly #inner: BookieService;
   readonly #name: string;
   readonly #world: World;
+  /** Answered without being durable, until they are forced. */
+  readonly #deferred = new Map<number, readonly number[]>();
 
   constructor(inner: BookieService, name: string, world: World) {
     this.bookieId = inner.bookieId;
@@ -137,7 +152,8 @@ class ObservedBookie implements BookieService {
     const entryIds = Array.from({ length: batch.count }, (_, i) => batch.entryIdAt(i) as number);
     const wasFenced = this.#world.fences(this.#name).has(ledgerId);
     this.#inner.append(batch, (code) => {
-      this.#world.history.tell({ kind: 'bookie append', bookie: this.#name, ledgerId, entryIds, code, isRecovery, wasFenced });
+      if (batch.isDeferredSync && code === 'OK') this.#deferred.set(ledgerId, [...(this.#deferred.get(ledgerId) ?? []), ...entryIds]);
+      else this.#world.history.tell({ kind: 'bookie append', bookie: this.#name, ledgerId, entryIds, code, isRecovery, wasFenced });
       done(code);
     });
   }
@@ -165,6 +181,23 @@ class ObservedBookie implements BookieService {
     const reply = await this.#inner.readLac(ledgerId);
     this.#answered(ledgerId, reply.code, heldBefore);
     return reply;
+  }
+
+  async force(request: ForceRequest): Promise<CodeReply> {
+    const { ledgerId } = request;
+    const entryIds = this.#deferred.get(ledgerId) ?? [];
+    const reply = await this.#inner.force(request);
+    const seen = { bookie: this.#name, ledgerId, entryIds, code: reply.code, isRecovery: false, wasFenced: false };
+    this.#world.history.tell({ kind: 'bookie append', ...seen });
+    return reply;
+  }
+
+  awaitLac(request: AwaitLacRequest, stop?: AbortSignal) {
+    return this.#inner.awaitLac(request, stop);
+  }
+
+  writeLac(request: WriteLacRequest) {
+    return this.#inner.writeLac(request);
   }
 
   listEntries(ledgerId: LedgerId) {

@@ -1,5 +1,5 @@
 import type { MetadataStore } from '@daybook/metadata';
-import { type AppendBatch, type BookieCode, type BookieService, decodeAppendBatch, type LacReply, type ReadReply } from '@daybook/proto';
+import { type AppendBatch, type BookieCode, type BookieService, decodeAppendBatch, type ReadReply } from '@daybook/proto';
 import type { Disk, DiskFile } from '@daybook/runtime';
 import type { Mutation } from './mutation.js';
 
@@ -11,6 +11,9 @@ function changed(inner: BookieService, change: Partial<BookieService>): BookieSe
     read: (request) => inner.read(request),
     fence: (request) => inner.fence(request),
     readLac: (ledgerId) => inner.readLac(ledgerId),
+    awaitLac: (request, stop) => inner.awaitLac(request, stop),
+    writeLac: (request) => inner.writeLac(request),
+    force: (request) => inner.force(request),
     listEntries: (ledgerId) => inner.listEntries(ledgerId),
     info: () => inner.info(),
     ...change,
@@ -117,14 +120,8 @@ export const mutations: readonly Mutation[] = [
       }),
   },
   {
-    name: 'client takes silence for a fence',
-    connection: (inner) =>
-      changed(inner, {
-        fence: async (request): Promise<LacReply> => {
-          const reply = await inner.fence(request);
-          return isUnknown(reply.code) ? { code: 'NO_ENTRY' } : reply;
-        },
-      }),
+    name: 'recovery reads do not fence',
+    connection: (inner) => changed(inner, { read: ({ ledgerId, entryIds, bytesMax }) => inner.read({ ledgerId, entryIds, bytesMax }) }),
   },
   {
     name: 'recovery does not fence',

@@ -4,6 +4,8 @@ import type { RegisteredBookie } from '@daybook/metadata';
 import {
   type Addressed,
   type AppendBatch,
+  type AwaitLacReply,
+  type AwaitLacRequest,
   type BookieCode,
   type BookieId,
   type BookieIdentity,
@@ -11,13 +13,16 @@ import {
   type BookieMethod,
   type BookieService,
   bookieServiceDefinition,
+  type CodeReply,
   type FenceRequest,
+  type ForceRequest,
   isSameIdentity,
   type LacReply,
   type LedgerId,
   type ListEntriesReply,
   type ReadReply,
   type ReadRequest,
+  type WriteLacRequest,
 } from '@daybook/proto';
 import { below } from '@daybook/runtime';
 import type { EventQueue, SimClock, SimRandom } from '@daybook/runtime/sim';
@@ -237,6 +242,37 @@ class Connection implements BookieConnection, BookieService {
     });
   }
 
+  awaitLac(request: AwaitLacRequest, stop?: AbortSignal): Promise<AwaitLacReply> {
+    const call: UnaryCall<Addressed<AwaitLacRequest>, AwaitLacReply> = {
+      method: bookieServiceDefinition.awaitLac,
+      name: 'await-lac',
+      request: { expected: this.#expected, request },
+      serve: (listener, asked) => guarded(listener, asked.expected, { code: 'UNAVAILABLE' }, () => listener.service.awaitLac(asked.request)),
+      failed: (code) => ({ code }),
+    };
+    return this.#call(call, { timeoutMs: request.timeoutMs + this.#o.timeouts.requestMs, stop });
+  }
+
+  writeLac(request: WriteLacRequest): Promise<CodeReply> {
+    return this.#call<Addressed<WriteLacRequest>, CodeReply>({
+      method: bookieServiceDefinition.writeLac,
+      name: 'write-lac',
+      request: { expected: this.#expected, request },
+      serve: (listener, asked) => guarded(listener, asked.expected, { code: 'UNAVAILABLE' }, () => listener.service.writeLac(asked.request)),
+      failed: (code) => ({ code }),
+    });
+  }
+
+  force(request: ForceRequest): Promise<CodeReply> {
+    return this.#call<Addressed<ForceRequest>, CodeReply>({
+      method: bookieServiceDefinition.force,
+      name: 'force',
+      request: { expected: this.#expected, request },
+      serve: (listener, asked) => guarded(listener, asked.expected, { code: 'UNAVAILABLE' }, () => listener.service.force(asked.request)),
+      failed: (code) => ({ code }),
+    });
+  }
+
   listEntries(ledgerId: LedgerId): Promise<ListEntriesReply> {
     return this.#call<Addressed<LedgerId>, ListEntriesReply>({
       method: bookieServiceDefinition.listEntries,
@@ -259,8 +295,11 @@ class Connection implements BookieConnection, BookieService {
     });
   }
 
-  #call<Request, Reply>(call: UnaryCall<Request, Reply>): Promise<Reply> {
-    const { machine, clock, bookie, timeouts } = this.#o;
+  #call<Request, Reply>(
+    call: UnaryCall<Request, Reply>,
+    { timeoutMs, stop }: { timeoutMs: number; stop: AbortSignal | undefined } = { timeoutMs: this.#o.timeouts.requestMs, stop: undefined },
+  ): Promise<Reply> {
+    const { machine, clock, bookie } = this.#o;
     return new Promise((resolve) => {
       if (this.#isClosed) return clock.endOfTurn(() => resolve(call.failed('UNAVAILABLE')));
       let isAnswered = false;
@@ -272,7 +311,8 @@ class Connection implements BookieConnection, BookieService {
         resolve(reply);
       };
       const end = (code: BookieCode) => answer(call.failed(code));
-      const timer = clock.after(timeouts.requestMs, () => end('TIMEOUT'));
+      const timer = clock.after(timeoutMs, () => end('TIMEOUT'));
+      stop?.addEventListener('abort', () => end('UNAVAILABLE'), { once: true });
       this.#pending.add(end);
       const bytes = call.method.requestSerialize(call.request);
       const network = this.#network;
