@@ -1,11 +1,24 @@
 import type { Test } from 'tap';
-import { decoded, encoded, type Frame, Session } from './session.js';
+import { decoded, encoded, type Frame, Refused, Session } from './session.js';
 
 /** Two brokers of one cluster, or twice the same: what one of them takes, the other one has. */
 export interface Brokers {
+  /** Part of the names of its topics: several runs in one cluster do not meet. */
+  run: string;
   /** `host:port` */
   first: string;
   second: string;
+}
+
+/** The status that an upgrade is refused with. */
+async function statusOf(opening: Promise<Session>): Promise<number> {
+  try {
+    await (await opening).close();
+    return 101;
+  } catch (error) {
+    if (error instanceof Refused) return error.status;
+    throw error;
+  }
 }
 
 interface Answer {
@@ -14,9 +27,9 @@ interface Answer {
 }
 
 /** What a stranger's client sees of a broker: WebSocket and REST, nothing else. Each case has a topic of its own. */
-export async function brokerConformance(t: Test, { first, second }: Brokers): Promise<void> {
+export async function brokerConformance(t: Test, { run, first, second }: Brokers): Promise<void> {
   let topics = 0;
-  const newTopic = (): string => `persistent/public/default/conformance-${++topics}`;
+  const newTopic = (): string => `persistent/public/default/${run}-${++topics}`;
   const producer = (topic: string, at = first): Promise<Session> => Session.open(`ws://${at}/ws/v2/producer/${topic}`);
   const consumer = (topic: string, subscription: string, query = '', at = second): Promise<Session> =>
     Session.open(`ws://${at}/ws/v2/consumer/${topic}/${subscription}${query}`);
@@ -107,7 +120,7 @@ export async function brokerConformance(t: Test, { first, second }: Brokers): Pr
   await t.test('Exclusive: a second consumer is refused with 409; Shared: two of them share', async (t) => {
     const topic = newTopic();
     const only = await consumer(topic, 'exclusive');
-    await t.rejects(consumer(topic, 'exclusive', '', first), { status: 409 });
+    t.equal(await statusOf(consumer(topic, 'exclusive', '', first)), 409);
     const [one, other] = [
       await consumer(topic, 'shared', '?subscriptionType=Shared', first),
       await consumer(topic, 'shared', '?subscriptionType=Shared'),
@@ -174,17 +187,17 @@ export async function brokerConformance(t: Test, { first, second }: Brokers): Pr
 
   await t.test('wrong handshakes: refused with the status that says why', async (t) => {
     const topic = newTopic();
-    await t.rejects(consumer(topic, 's', '?subscriptionType=Sometimes'), { status: 400 });
-    await t.rejects(consumer(topic, 's', '?receiverQueueSize=-1'), { status: 400 });
-    await t.rejects(reader(topic, 'nonsense'), { status: 400 });
-    await t.rejects(producer('persistent/public/no-such-namespace/t'), { status: 404 });
-    await t.rejects(producer('unknown/public/default/t'), { status: 400 });
+    t.equal(await statusOf(consumer(topic, 's', '?subscriptionType=Sometimes')), 400);
+    t.equal(await statusOf(consumer(topic, 's', '?receiverQueueSize=-1')), 400);
+    t.equal(await statusOf(reader(topic, 'nonsense')), 400);
+    t.equal(await statusOf(producer('persistent/public/no-such-namespace/t')), 404);
+    t.equal(await statusOf(producer('unknown/public/default/t')), 400);
   });
 
   await t.test('REST: namespaces and topics are made, listed, refused twice and removed', async (t) => {
     t.ok(((await rest('GET', '/admin/v2/clusters')).body as string[]).includes('standalone'));
     t.ok(((await rest('GET', '/admin/v2/tenants')).body as string[]).includes('public'));
-    const namespace = 'public/conformance';
+    const namespace = `public/${run}`;
     t.equal((await rest('PUT', `/admin/v2/namespaces/${namespace}`)).status, 204);
     t.match(await rest('PUT', `/admin/v2/namespaces/${namespace}`), { status: 409, body: { reason: String } });
     t.ok(((await rest('GET', '/admin/v2/namespaces/public', undefined, first)).body as string[]).includes(namespace));
