@@ -114,6 +114,7 @@ t.test('ack set: random acknowledgements, resets, growth, rolls and trims → as
         const next = chain.next(acks.mark);
         if (chain.has(next)) t.notOk(model.has(next), 'the mark is as far as it can be');
       }
+      t.equal(acks.rangesCount(), acks.ranges().length, 'counting the ranges and making them agree');
       const inRanges = acks.ranges().flatMap(({ lower, upper }) => {
         t.equal(lower.ledgerId, upper.ledgerId);
         return Array.from({ length: upper.entryId - lower.entryId }, (_, i) => show(position(lower.ledgerId, lower.entryId + 1 + i)));

@@ -110,6 +110,13 @@ export class AckSet {
     return out;
   }
 
+  /** How many ranges there are, without making them. */
+  rangesCount(): number {
+    let count = 0;
+    for (const bits of this.#bits.values()) count += bits.runsCount();
+    return count;
+  }
+
   #restore(ledgerId: LedgerId, change: (bits: EntryBits) => void): void {
     let bits = this.#bits.get(ledgerId);
     if (bits === undefined) {

@@ -95,6 +95,8 @@ export class LogCursor implements Cursor {
     return {
       markDeletePosition: this.#current.mark,
       individuallyDeletedRanges: this.#current.ranges(rangesShownMax).map(({ lower, upper }) => ({ after: lower, upTo: upper })),
+      individuallyDeletedRangesCount: this.#current.rangesCount(),
+      properties: this.#properties,
       cursorLedgerId: store?.ledgerId,
       cursorLedgerLastEntryId: store?.lastEntryId ?? noEntry,
       lastLedgerSwitchMs: store?.lastSwitchMs ?? 0,

@@ -23,6 +23,19 @@ export class EntryBits {
     return this.#count;
   }
 
+  /** How many runs of set bits there are: where a bit is set and the one before is not, a run begins. */
+  runsCount(): number {
+    let runs = 0;
+    for (const [index, { words }] of this.#chunks) {
+      let before = this.has(index * bitsPerChunk - 1) ? 1 : 0;
+      for (const word of words) {
+        runs += popcount(word & ~((word << 1) | before));
+        before = word >>> 31;
+      }
+    }
+    return runs;
+  }
+
   has(entryId: number): boolean {
     const chunk = this.#chunks.get(Math.floor(entryId / bitsPerChunk));
     if (chunk === undefined) return false;

@@ -113,7 +113,10 @@ export interface Cursor {
 
 export interface CursorStats {
   markDeletePosition: Position;
+  /** The first of them (10,000 at most). */
   individuallyDeletedRanges: readonly { after: Position; upTo: Position }[];
+  individuallyDeletedRangesCount: number;
+  properties: ReadonlyMap<string, bigint>;
   cursorLedgerId: LedgerId | undefined;
   cursorLedgerLastEntryId: EntryId;
   lastLedgerSwitchMs: number;

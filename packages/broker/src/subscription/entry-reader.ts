@@ -29,7 +29,7 @@ export class EntryReader {
   position: Position;
   readonly #parts: EntryReaderParts;
   #entriesMax: number;
-  #isReading = false;
+  #reading: 'nothing' | 'new' | 'again' = 'nothing';
   #isClosed = false;
   #appendWatch: { stop(): void } | undefined;
   #failure: { error: Error; delayMs: number; retryAtMs: number | undefined } | undefined;
@@ -41,7 +41,12 @@ export class EntryReader {
   }
 
   get isReading(): boolean {
-    return this.#isReading;
+    return this.#reading !== 'nothing';
+  }
+
+  /** Reading entries that were handed out before. */
+  get isReadingAgain(): boolean {
+    return this.#reading === 'again';
   }
 
   get isWaitingForAppend(): boolean {
@@ -59,7 +64,7 @@ export class EntryReader {
   }
 
   get canRead(): boolean {
-    return !this.#isReading && !this.#isClosed && this.#failure?.retryAtMs === undefined;
+    return !this.isReading && !this.#isClosed && this.#failure?.retryAtMs === undefined;
   }
 
   /** The most that one read takes right now. */
@@ -92,11 +97,11 @@ export class EntryReader {
 
   #read(after: Position, entriesMax: number, run: RedeliveryRun | undefined): void {
     const { log, bytesMax } = this.#parts;
-    this.#isReading = true;
+    this.#reading = run === undefined ? 'new' : 'again';
     const confirmed = log.lastConfirmed;
     log.read(after, { entriesMax, bytesMax }).then(
       (entries) => {
-        this.#isReading = false;
+        this.#reading = 'nothing';
         if (this.#isClosed) return;
         this.#failure = undefined;
         if (run === undefined && entries.length === 0) this.#watchAppends(confirmed);
@@ -113,7 +118,7 @@ export class EntryReader {
   }
 
   #failed(error: Error): void {
-    this.#isReading = false;
+    this.#reading = 'nothing';
     if (this.#isClosed) return;
     const delayMs = this.#failure === undefined ? retryDelayMinMs : Math.min(this.#failure.delayMs * 2, retryDelayMaxMs);
     this.#failure = { error, delayMs, retryAtMs: this.#parts.clock.monoMs() + delayMs };

@@ -30,7 +30,7 @@ export function subscriptionStats(subscription: Subscription, monoMs: number, av
   const { cursor } = subscription;
   const out = subscription.traffic.outRate.read(monoMs);
   const active = subscription.activeConsumer?.consumerName;
-  const rangesCount = cursor.stats().individuallyDeletedRanges.length;
+  const rangesCount = cursor.stats().individuallyDeletedRangesCount;
   return {
     msgRateOut: out.countPerSecond,
     msgThroughputOut: out.bytesPerSecond,

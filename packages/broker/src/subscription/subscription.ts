@@ -116,7 +116,7 @@ export class Subscription implements ConsumerOwner {
     return this.consumers.length > 0 && this.#deliveredCount >= this.#parts.limits.unackedPerSubscriptionMax;
   }
 
-  get reader(): Pick<EntryReader, 'position' | 'isReading' | 'isWaitingForAppend'> {
+  get reader(): Pick<EntryReader, 'position' | 'isReading' | 'isReadingAgain' | 'isWaitingForAppend'> {
     return this.#reader;
   }
 

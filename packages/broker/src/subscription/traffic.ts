@@ -9,6 +9,7 @@ export class Traffic {
   readonly ackRate = new RateWindow();
   messagesOutCount = 0;
   bytesOutCount = 0;
+  acknowledgedCount = 0;
   lastConsumedMs = 0;
   lastAckedMs = 0;
   /** The last time somebody got room: at the start of a window, and with each permit. */
@@ -39,6 +40,7 @@ export function countAcknowledged(clock: Clock, both: readonly [Traffic, Traffic
   const monoMs = clock.monoMs();
   for (const traffic of both) {
     traffic.lastAckedMs = wallMs;
+    traffic.acknowledgedCount++;
     traffic.ackRate.add(monoMs, 1, 0);
   }
 }

@@ -1,8 +1,8 @@
-import { type EntryId, entryId, type LedgerId, type Position, type TopicName } from '@daybook/proto';
+import { comparePositions, type EntryId, entryId, type LedgerId, type Position, type TopicName } from '@daybook/proto';
 import type { Clock, Random } from '@daybook/runtime';
-import type { ManagedAppendListener, ManagedLedger, ManagedLedgerStats } from '../managed-ledger/managed-ledger-api.js';
+import type { ManagedAppendListener, ManagedLedger } from '../managed-ledger/managed-ledger-api.js';
 import type { Obstacle } from '../subscription/explain.js';
-import type { DispatchLimits } from '../subscription/subscription.js';
+import type { DispatchLimits, Subscription } from '../subscription/subscription.js';
 import { AppendRuns } from './append-runs.js';
 import { topicErrors } from './errors.js';
 import { persistentTopicStats } from './persistent-topic-stats.js';
@@ -16,8 +16,10 @@ import type {
   ProducerOptions,
   ProducerSession,
   SubscribeOptions,
+  SubscriptionReading,
   Topic,
   TopicConsumer,
+  TopicInternalStats,
   TopicProducer,
 } from './topic-api.js';
 import type { TopicStats } from './topic-stats.js';
@@ -122,8 +124,24 @@ export class PersistentTopic implements Topic, ProducerOwner, ManagedAppendListe
     return persistentTopicStats(this, this.#host.clock.monoMs());
   }
 
-  internalStats(): ManagedLedgerStats {
-    return this.log.internalStats();
+  internalStats(): TopicInternalStats {
+    return {
+      log: this.log.internalStats(),
+      reading: new Map(this.subscriptions.list().map((subscription) => [subscription.name, this.#readingOf(subscription)])),
+    };
+  }
+
+  #readingOf({ cursor, reader, traffic, consumers }: Subscription): SubscriptionReading {
+    return {
+      position: reader.position,
+      entriesSinceMarkDelete:
+        comparePositions(reader.position, cursor.markDelete) > 0 ? this.log.countBetween(cursor.markDelete, reader.position) : 0,
+      isWaitingForAppend: reader.isWaitingForAppend,
+      isReading: reader.isReading,
+      isReadingAgain: reader.isReadingAgain,
+      acknowledgedCount: traffic.acknowledgedCount,
+      hasConsumers: consumers.length > 0,
+    };
   }
 
   get isFull(): boolean {

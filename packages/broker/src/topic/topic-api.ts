@@ -15,10 +15,29 @@ export interface Topic {
   /** `TOPIC_SUBSCRIPTION_NOT_FOUND`; `TOPIC_SUBSCRIPTION_IN_USE` unless forced (then its sessions end with `subscription-deleted`). */
   deleteSubscription(name: string, force: boolean): Promise<void>;
   stats(): TopicStats;
-  internalStats(): ManagedLedgerStats;
+  internalStats(): TopicInternalStats;
   readonly lastPosition: Position;
   /** Number of connected producers and consumers. */
   readonly connectionsCount: number;
+}
+
+/** The log's state, and how far each subscription has read and handed out. */
+export interface TopicInternalStats {
+  log: ManagedLedgerStats;
+  reading: ReadonlyMap<string, SubscriptionReading>;
+}
+
+export interface SubscriptionReading {
+  /** Read and handed out up to and including this entry. */
+  position: Position;
+  /** Entries after the mark-delete position up to {@link position}. */
+  entriesSinceMarkDelete: number;
+  isWaitingForAppend: boolean;
+  isReading: boolean;
+  isReadingAgain: boolean;
+  /** Acknowledgements since the topic was loaded. */
+  acknowledgedCount: number;
+  hasConsumers: boolean;
 }
 
 export interface ProducerOptions {

@@ -11,6 +11,7 @@ import type {
   SubscribeOptions,
   Topic,
   TopicConsumer,
+  TopicInternalStats,
   TopicProducer,
 } from '../../topic/topic-api.js';
 import type { TopicStats } from '../../topic/topic-stats.js';
@@ -260,8 +261,8 @@ export class MemoryTopic implements Topic {
     return { msgInCounter: this.entries.length, publishers: [...this.producers.keys()], subscriptions } as unknown as TopicStats;
   }
 
-  internalStats(): ManagedLedgerStats {
-    return {
+  internalStats(): TopicInternalStats {
+    const log: ManagedLedgerStats = {
       entriesAddedCounter: this.entries.length,
       numberOfEntries: this.entries.length,
       totalBytes: 0,
@@ -277,5 +278,6 @@ export class MemoryTopic implements Topic {
       cursors: new Map(),
       ensemble: { size: 1, configured: 1 },
     };
+    return { log, reading: new Map() };
   }
 }

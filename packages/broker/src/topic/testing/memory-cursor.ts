@@ -66,6 +66,8 @@ export class MemoryCursor implements Cursor {
     return {
       markDeletePosition: this.markDelete,
       individuallyDeletedRanges: [],
+      individuallyDeletedRangesCount: 0,
+      properties: new Map(),
       cursorLedgerId: undefined,
       cursorLedgerLastEntryId: noEntry,
       lastLedgerSwitchMs: 0,
