@@ -1,32 +1,36 @@
-// npm test [-- --without-zookeeper] [-- FILE ...]: installs, builds, lints and runs every test; the last line is `N passed, N failed`.
-import { spawn } from 'node:child_process';
-import { readdirSync, statSync } from 'node:fs';
-import { join, relative } from 'node:path';
-import { createInterface } from 'node:readline';
+// npm test [-- OPTIONS] [FILE ...]: installs, builds, lints and runs every test; the last line is `N passed, N failed`, the exit code 1 when any failed.
+//   FILE ...             only these test files (x.test.ts or the built x.test.js), without the lint
+//   --without-zookeeper  leave out the tests that need a ZooKeeper server, instead of failing without one
+//   --jobs N             how many files side by side (default 2); those that start whole clusters and watch the clock always run alone
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { runTestFile } from './run-test-file.mjs';
 import { build, install, requireNode20, root, run } from './steps.mjs';
 import { ensureZooKeeper } from './zookeeper.mjs';
 
-requireNode20();
-const options = process.argv.slice(2);
-const withoutZooKeeper = options.includes('--without-zookeeper');
-const onlyFiles = options.filter((text) => !text.startsWith('--'));
+const alone = /^test\/dist\/(chaos|conformance|sim)\//;
 
-function end(passed, failed) {
-  console.log(`${passed} passed, ${failed} failed`);
-  process.exit(failed === 0 ? 0 : 1);
+function options() {
+  try {
+    return parseArgs({ allowPositionals: true, options: { 'without-zookeeper': { type: 'boolean' }, jobs: { type: 'string', default: '2' } } });
+  } catch (error) {
+    console.error(`${error.message}\nOptions: --without-zookeeper, --jobs N, FILE ...`);
+    process.exit(2);
+  }
 }
 
-if ((await install()) !== 0) end(0, 1);
-if ((await build()) !== 0) end(0, 1);
-let passed = 1;
-let failed = 0;
-console.log('Checking format and house rules ...');
-if ((await run(join(root, 'node_modules', '.bin', 'biome'), ['check', '--error-on-warnings', '.'])) === 0) passed++;
-else failed++;
-if (withoutZooKeeper) console.log('Leaving out the tests that need a ZooKeeper server, as asked.');
-else if (!(await ensureZooKeeper())) end(passed, failed + 1);
+/** Where a source file's built twin is. */
+function built(path) {
+  const file = relative(root, resolve(path));
+  if (!file.endsWith('.ts')) return file;
+  return file
+    .replace(/^(packages\/[^/]+)\/src\//, '$1/dist/')
+    .replace(/^test\/(?!dist\/)/, 'test/dist/')
+    .replace(/\.ts$/, '.js');
+}
 
-/** Compiled test files whose source still exists. */
+/** Built test files whose source still exists. */
 function testFiles(directory = root, found = []) {
   for (const name of readdirSync(directory)) {
     if (name === 'node_modules' || name.startsWith('.')) continue;
@@ -34,34 +38,73 @@ function testFiles(directory = root, found = []) {
     if (statSync(path).isDirectory()) testFiles(path, found);
     else if (name.endsWith('.test.js') && path.includes('/dist/')) {
       const source = path.replace('/dist/', path.includes('/packages/') ? '/src/' : '/').replace(/\.js$/, '.ts');
-      if (statSync(source, { throwIfNoEntry: false })) found.push(relative(root, path));
+      if (existsSync(source)) found.push(relative(root, path));
     }
   }
   return found;
 }
 
-const files = onlyFiles.length > 0 ? onlyFiles : testFiles();
-console.log(`Running ${files.length} test files ...`);
-const tap = spawn(join(root, 'node_modules', '.bin', 'tap'), ['run', '--reporter=tap', ...files], {
-  cwd: root,
-  stdio: ['ignore', 'pipe', 'inherit'],
-  env: { ...process.env, ...(withoutZooKeeper ? { DAYBOOK_WITHOUT_ZOOKEEPER: '1' } : {}) },
-});
+const total = { passed: 0, failed: 0, skipped: 0 };
 
-// A test is a line one level below its file; failures are printed with all that TAP says about them.
-let isInFailure = false;
-for await (const line of createInterface({ input: tap.stdout })) {
-  const test = /^( *)(not )?ok \d+(?: - (.*))?$/.exec(line);
-  if (!test) {
-    if (isInFailure || /^\s*#.*(SKIP|TODO)/.test(line)) console.log(line);
-    continue;
-  }
-  const [, indent, not, name = ''] = test;
-  isInFailure = not !== undefined;
-  if (isInFailure) console.log(line);
-  if (indent.length === 4 && !/# SKIP/.test(name)) not ? failed++ : passed++;
-  if (indent.length === 0) console.log(`${not ? 'FAILED' : 'ok'} ${name}`);
+function end() {
+  if (total.skipped > 0) console.log(`(${total.skipped} left out)`);
+  console.log(`${total.passed} passed, ${total.failed} failed`);
+  process.exit(total.failed === 0 ? 0 : 1);
 }
-const code = await new Promise((resolve) => tap.on('close', resolve));
-if (code !== 0 && failed === 0) failed++;
-end(passed, failed);
+
+async function step(name, task) {
+  console.log(`${name} ...`);
+  const isDone = await task();
+  if (isDone) total.passed++;
+  else {
+    total.failed++;
+    console.log(`FAILED ${name}`);
+  }
+  return isDone;
+}
+
+async function runAll(files, jobs, environment) {
+  const waiting = [...files];
+  const worker = async () => {
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+      const result = await runTestFile(file, environment);
+      for (const key of Object.keys(total)) total[key] += result[key];
+      const skipped = result.skipped > 0 ? `, ${result.skipped} left out` : '';
+      console.log(`${result.failed === 0 ? 'ok    ' : 'FAILED'} ${file} (${result.passed} passed${skipped}, ${(result.ms / 1000).toFixed(1)} s)`);
+      if (result.details !== '') console.log(result.details);
+    }
+  };
+  await Promise.all(Array.from({ length: jobs }, worker));
+}
+
+requireNode20();
+const { values, positionals } = options();
+const withoutZooKeeper = values['without-zookeeper'] === true;
+const jobs = Math.max(1, Number(values.jobs) || 1);
+if ((await install()) !== 0 || !(await step('build', async () => (await build()) === 0))) {
+  total.failed ||= 1;
+  end();
+}
+if (positionals.length === 0) {
+  await step('format and lint', async () => (await run(join(root, 'node_modules', '.bin', 'biome'), ['check', '--error-on-warnings', '.'])) === 0);
+}
+if (withoutZooKeeper) console.log('Leaving out the tests that need a ZooKeeper server, as asked.');
+else if (!(await ensureZooKeeper())) {
+  total.failed++;
+  end();
+}
+
+const files = positionals.length > 0 ? positionals.map(built) : testFiles();
+console.log(`Running ${files.length} test files ...`);
+const environment = withoutZooKeeper ? { DAYBOOK_WITHOUT_ZOOKEEPER: '1' } : {};
+await runAll(
+  files.filter((file) => !alone.test(file)),
+  jobs,
+  environment,
+);
+await runAll(
+  files.filter((file) => alone.test(file)),
+  1,
+  environment,
+);
+end();
