@@ -1,4 +1,4 @@
-// npm run sim:mutations [-- --seeds N] [--only TEXT]: is each deliberate defect found, and after how many seeds?
+// node test/dist/sim/mutation-main.js [--seeds N] [--only TEXT] [--rare]: is each deliberate defect found, and after how many seeds?
 import { parseArgs } from 'node:util';
 import type { Mutation } from './mutation.js';
 import { mutations } from './mutations.js';
@@ -20,11 +20,13 @@ async function firstFailure(mutation: Mutation, seeds: number): Promise<Found | 
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { seeds: { type: 'string', default: '500' }, only: { type: 'string', default: '' } } });
+  const { values } = parseArgs({
+    options: { seeds: { type: 'string', default: '500' }, only: { type: 'string', default: '' }, rare: { type: 'boolean', default: false } },
+  });
   watchRejections();
   let [passed, failed] = [0, 0];
   for (const mutation of mutations) {
-    if (!mutation.name.includes(values.only)) continue;
+    if (!mutation.name.includes(values.only) || (mutation.isRare && !values.rare)) continue;
     const found = await firstFailure(mutation, Number(values.seeds));
     if (found === undefined) failed++;
     else passed++;

@@ -6,6 +6,8 @@ import type { Disk } from '@daybook/runtime';
 /** A deliberate defect, put around a part of the core: the checkers must find it. */
 export interface Mutation {
   readonly name: string;
+  /** Takes thousands of seeds: only looked for when asked. */
+  readonly isRare?: true;
   /** Around the bookie itself. */
   bookie?(service: BookieService): BookieService;
   /** Around the way to a bookie, at the client's side. */

@@ -121,6 +121,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'recovery reads do not fence',
+    isRare: true,
     connection: (inner) => changed(inner, { read: ({ ledgerId, entryIds, bytesMax }) => inner.read({ ledgerId, entryIds, bytesMax }) }),
   },
   {

@@ -13,6 +13,8 @@ export interface FaultPlan {
   /** Bits that flip in entry logs and their indexes, of one bookie only: a seed with it has no ledger with Qa 1. */
   readonly bitRot: number;
   readonly partition: number;
+  /** A client and a bookie do not reach each other for a moment. */
+  readonly flicker: number;
   readonly slowLink: number;
   readonly sessionLoss: number;
   readonly killClient: number;
@@ -33,6 +35,7 @@ export const noFaultPlan: FaultPlan = {
   badStart: 0,
   bitRot: 0,
   partition: 0,
+  flicker: 0,
   slowLink: 0,
   sessionLoss: 0,
   killClient: 0,
@@ -61,6 +64,7 @@ export function drawFaults(random: SimRandom): FaultPlan {
     badStart: often(0.4),
     bitRot: random.chance(0.25) ? random.between(0.1, 1) : 0,
     partition: rate(0.4),
+    flicker: rate(3),
     slowLink: rate(0.3),
     sessionLoss: rate(0.3),
     killClient: rate(0.3),
@@ -119,6 +123,7 @@ export class Nemesis {
       if (rotten?.disk.flipRandomBit((path) => /\.(log|idx)$/.test(path))) this.#note(`a bit of ${rotten.name} flips`);
     });
     this.#repeat(this.#plan.partition, () => this.#partition());
+    this.#repeat(this.#plan.flicker, () => this.#flicker());
     this.#repeat(this.#plan.slowLink, () => this.#slowLink());
     this.#repeat(this.#plan.sessionLoss, () => this.#loseSession());
     this.#repeat(this.#plan.killClient, () => this.#killClient());
@@ -217,6 +222,17 @@ export class Nemesis {
         network.heal(other, lonely);
         network.heal(lonely, other);
       }
+    });
+  }
+
+  #flicker(): void {
+    const { clients, bookies, network } = this.#world;
+    const [client, bookie] = [this.#any(clients)?.name as string, this.#any(bookies)?.name as string];
+    network.cut(client, bookie);
+    network.cut(bookie, client);
+    this.#later(this.#random.between(20, 1_500), () => {
+      network.heal(client, bookie);
+      network.heal(bookie, client);
     });
   }
 
