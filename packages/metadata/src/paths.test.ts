@@ -68,7 +68,8 @@ t.test('paths: bookies and repair -> where BookKeeper has them', async (tt) => {
   for (const id of [0n, 123n, 2_147_483_648n, 9_223_372_036_854_775_807n]) {
     tt.equal(ledgerIdOfRepairPart(paths.underreplicatedLedger(id).split('/').at(-1) as string), id);
   }
-  for (const part of ['urL123', 'urL00000000123', 'urL9223372036854775808', '0000', 'urLx', '']) tt.equal(ledgerIdOfRepairPart(part), undefined, part);
+  for (const part of ['urL123', 'urL00000000123', 'urL9223372036854775808', '0000', 'urLx', ''])
+    tt.equal(ledgerIdOfRepairPart(part), undefined, part);
 });
 
 t.test('paths: any name -> one valid part, different for different names, and back', async () => {

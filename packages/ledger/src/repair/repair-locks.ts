@@ -1,0 +1,135 @@
+import { ledgerIdOfRepairPart, type MetadataStore, metadataErrors, paths } from '@daybook/metadata';
+import type { LedgerId } from '@daybook/proto';
+import type { Clock } from '@daybook/runtime';
+import { repairErrors } from './errors.js';
+import { decodeHolder, encodeHolder } from './repair-format.js';
+
+/** The right to repair one ledger, for as long as the metadata session lasts. */
+export interface RepairLock {
+  readonly ledgerId: LedgerId;
+  /** Aborts when somebody else may have the lock: nothing must be changed any more. */
+  readonly lost: AbortSignal;
+  /** Idempotent. */
+  release(): Promise<void>;
+}
+
+export interface RepairLocksOptions {
+  store: MetadataStore;
+  clock: Clock;
+  /** What others are told; different for all lock takers that share a session. */
+  owner: string;
+}
+
+const pollMs = 500;
+
+/**
+ * One lock per ledger for everything that repairs (workers, manual recovery, decommission) or collects copies that nobody owns (P12). A lock is an ephemeral
+ * key, so it ends with the session of its holder; what is done under it is a compare-and-set all the same.
+ */
+export class RepairLocks {
+  readonly #store: MetadataStore;
+  readonly #clock: Clock;
+  readonly #value: Buffer;
+  readonly #held = new Map<LedgerId, AbortController>();
+  /** Keys that may be ours although nobody here holds the lock: an answer was lost. */
+  readonly #leftovers = new Set<LedgerId>();
+  readonly #session: { stop(): void };
+
+  constructor({ store, clock, owner }: RepairLocksOptions) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#value = encodeHolder(owner);
+    this.#session = store.onSession((state) => {
+      if (state === 'lost' || state === 'closed') this.#loseAll();
+    });
+  }
+
+  /** Undefined when somebody has it, or the store's answer was lost. */
+  async tryLock(ledgerId: LedgerId): Promise<RepairLock | undefined> {
+    if (this.#held.has(ledgerId)) return undefined;
+    const lost = new AbortController();
+    // Before the store is asked, so that no second caller here gets in between.
+    this.#held.set(ledgerId, lost);
+    let isTaken = false;
+    try {
+      isTaken = await this.#take(ledgerId);
+    } finally {
+      if (!isTaken && this.#held.get(ledgerId) === lost) this.#held.delete(ledgerId);
+    }
+    return isTaken ? { ledgerId, lost: lost.signal, release: () => this.#release(ledgerId, lost) } : undefined;
+  }
+
+  /** Waits for the lock. Rejects with `REPAIR_LEDGER_LOCKED` after `waitMs`, `REPAIR_STOPPED`. */
+  async lock(ledgerId: LedgerId, { waitMs, stop }: { waitMs: number; stop?: AbortSignal | undefined }): Promise<RepairLock> {
+    const deadlineMs = this.#clock.monoMs() + waitMs;
+    for (;;) {
+      if (stop?.aborted === true) throw repairErrors.STOPPED();
+      const lock = await this.tryLock(ledgerId);
+      if (lock !== undefined) return lock;
+      const leftMs = deadlineMs - this.#clock.monoMs();
+      if (leftMs <= 0) throw repairErrors.LEDGER_LOCKED(ledgerId, (await this.holder(ledgerId)) ?? 'somebody');
+      await this.#clock.sleep(Math.min(pollMs, leftMs), stop);
+    }
+  }
+
+  /** Who has the lock; undefined when nobody has. */
+  async holder(ledgerId: LedgerId): Promise<string | undefined> {
+    const found = await this.#store.get(paths.replicationLock(ledgerId));
+    return found && (decodeHolder(found.value) ?? 'somebody');
+  }
+
+  /** Ledgers that are locked now, by anybody. */
+  async lockedLedgers(): Promise<Set<bigint>> {
+    const names = await this.#store.children(paths.replicationLocks);
+    return new Set(names.flatMap((name) => ledgerIdOfRepairPart(name) ?? []));
+  }
+
+  /** Gives back what is still held. */
+  async close(): Promise<void> {
+    this.#session.stop();
+    await Promise.all([...this.#held].map(([ledgerId, lost]) => this.#release(ledgerId, lost)));
+  }
+
+  async #take(ledgerId: LedgerId): Promise<boolean> {
+    const path = paths.replicationLock(ledgerId);
+    try {
+      await this.#store.put(path, this.#value, 'absent', { ephemeral: true });
+    } catch (error) {
+      if (metadataErrors.UNAVAILABLE.is(error)) this.#leftovers.add(ledgerId);
+      if (!metadataErrors.EXISTS.is(error) || !this.#leftovers.has(ledgerId)) {
+        if (metadataErrors.EXISTS.is(error) || metadataErrors.UNAVAILABLE.is(error)) return false;
+        throw error;
+      }
+      const found = await this.#store.get(path);
+      if (!found?.ownEphemeral || !found.value.equals(this.#value)) {
+        this.#leftovers.delete(ledgerId);
+        return false;
+      }
+    }
+    // The session may have ended on the way: then the key may belong to the next one.
+    const isHeld = this.#held.get(ledgerId)?.signal.aborted === false;
+    if (isHeld) this.#leftovers.delete(ledgerId);
+    else this.#leftovers.add(ledgerId);
+    return isHeld;
+  }
+
+  async #release(ledgerId: LedgerId, lost: AbortController): Promise<void> {
+    if (this.#held.get(ledgerId) !== lost) return;
+    try {
+      const path = paths.replicationLock(ledgerId);
+      const found = await this.#store.get(path);
+      if (found?.ownEphemeral && found.value.equals(this.#value)) await this.#store.delete(path, found.version);
+    } catch (error) {
+      if (metadataErrors.UNAVAILABLE.is(error)) this.#leftovers.add(ledgerId);
+      else if (!metadataErrors.NOT_FOUND.is(error) && !metadataErrors.BAD_VERSION.is(error) && !metadataErrors.CLOSED.is(error)) throw error;
+    } finally {
+      if (this.#held.get(ledgerId) === lost) this.#held.delete(ledgerId);
+    }
+  }
+
+  #loseAll(): void {
+    for (const lost of this.#held.values()) lost.abort();
+    this.#held.clear();
+    this.#leftovers.clear();
+  }
+}
