@@ -102,6 +102,10 @@ export const journalErrors = defineErrors('JOURNAL', {
   },
   BAD_TRANSACTION_ID: { retry: 'never', text: (txId: unknown) => `a transaction id is an integer from 1 to 2^53-1, not ${String(txId)}` },
   OPERATION_TOO_LARGE: { retry: 'never', text: (bytes: number, max: number) => `an operation has at most ${max} bytes, this one ${bytes}` },
+  OVER_CAPACITY: {
+    retry: 'later',
+    text: (bytes: number, max: number) => `${bytes} bytes of operations are not acknowledged, ${max} is the limit: flush before writing more`,
+  },
   ERRORED_STREAM: {
     retry: 'later',
     text: (why: string) => `Trying to write to an errored stream; recover unfinalized segments, then start a new one. Error: ${why}`,

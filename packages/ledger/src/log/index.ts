@@ -1,4 +1,9 @@
 export { journalErrors, logErrors } from './errors.js';
+export { defaultJournalOptions, Journal, type JournalDependencies, type JournalOptions } from './journal.js';
+export { type JournalOperation, operationBytesMax } from './journal-entry-format.js';
+export type { JournalInput } from './journal-input.js';
+export type { JournalOutput } from './journal-output.js';
+export type { JournalSegment, NamespaceInfo } from './journal-records.js';
 export type * from './log-api.js';
 export { defaultLogOptions, type LogOptions } from './log-options.js';
 export { compareLogPositions, decodePosition, encodePosition, firstPosition, formatPosition, type LogPosition } from './log-position.js';
