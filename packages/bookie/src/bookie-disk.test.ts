@@ -167,12 +167,12 @@ t.test('bookie: with a metadata store → stamped, registered, seen by others; g
   const registry = await sim.queue.complete(createBookieRegistry(others, { clock }));
   t.strictSame(registry.list(), [], 'nobody is told before it is asked to register');
   await sim.queue.complete(bookie.register({ address: '127.0.0.1:3181', httpAddress: '127.0.0.1:8000' }));
-  await sim.queue.run();
+  await sim.queue.runFor(20_000);
   const { bookieId, incarnation } = bookie.identity;
   t.strictSame(registry.list(), [{ bookieId, incarnation, address: '127.0.0.1:3181', httpAddress: '127.0.0.1:8000', isWritable: true }]);
   t.ok(await createCookieRecords(others).read(bookieId));
   await sim.close();
-  await sim.queue.run();
+  await sim.queue.runFor(20_000);
   t.strictSame(registry.list(), []);
   const again = await sim.start();
   t.strictSame(again.identity, { bookieId, incarnation, isKnown: true });

@@ -1,5 +1,6 @@
 import type { BookieCode } from '@daybook/proto';
-import { type Counter, type DiskUsage, type Gauge, type Histogram, type MetricFamily, type Metrics, sizeBytesBuckets } from '@daybook/runtime';
+import { type Counter, type Histogram, type MetricFamily, type Metrics, sizeBytesBuckets } from '@daybook/runtime';
+import type { DirectoryStatus } from './storage/disk-monitor.js';
 import type { StorageStats } from './storage/ledger-storage.js';
 
 /** What is asked of the bookie when the metrics page is scraped. */
@@ -9,6 +10,7 @@ export interface BookieGauges {
   heldAppendsBytes: number;
   isWritable: boolean;
   isJournalSynced: boolean;
+  disks: readonly DirectoryStatus[];
 }
 
 /** Counters, histograms and gauges of one bookie. */
@@ -25,8 +27,6 @@ export class BookieMetrics {
   readonly #journalBytes: Histogram;
   readonly #flushSeconds: Histogram;
   readonly #flushedBytes: Counter;
-  readonly #diskFreeBytes: MetricFamily<Gauge, 'directory'>;
-  readonly #diskTotalBytes: MetricFamily<Gauge, 'directory'>;
   readonly #metrics: Metrics;
 
   constructor(metrics: Metrics) {
@@ -46,14 +46,7 @@ export class BookieMetrics {
       .histogram({ name: 'daybook_bookie_journal_commit_bytes', help: 'Bytes of one write of the journal', buckets: sizeBytesBuckets })
       .with({});
     this.#flushSeconds = seconds('flush_seconds', 'One flush of the write cache, its checkpoint included');
-    this.#diskFreeBytes = metrics.gauge({ name: 'daybook_bookie_disk_free_bytes', help: 'As of the last checkpoint', labels: ['directory'] });
-    this.#diskTotalBytes = metrics.gauge({ name: 'daybook_bookie_disk_total_bytes', help: 'Size of the disk', labels: ['directory'] });
     this.#flushedBytes = counter('flushed_bytes_total', 'Bytes of the write cache written to entry logs');
-  }
-
-  noteDisk(directory: string, usage: DiskUsage): void {
-    this.#diskFreeBytes.with({ directory }).set(usage.freeBytes);
-    this.#diskTotalBytes.with({ directory }).set(usage.totalBytes);
   }
 
   /** Sets up what is computed at each scrape. */
@@ -74,6 +67,21 @@ export class BookieMetrics {
     gauge('ledger_cache_bytes', 'Bytes in the ledger cache', (now) => now.storage.ledgerCacheBytes);
     gauge('ledger_cache_hits', 'Index blocks found in the ledger cache since the start', (now) => now.storage.ledgerCacheHits);
     gauge('ledger_cache_misses', 'Index blocks read since the start', (now) => now.storage.ledgerCacheMisses);
+    const perDisk = (name: string, help: string, value: (disk: DirectoryStatus) => number): void => {
+      this.#metrics.computedGauge({
+        name: `daybook_bookie_disk_${name}`,
+        help,
+        labels: ['directory'],
+        collect: (set) => {
+          for (const disk of gauges().disks) set(value(disk), { directory: disk.path });
+        },
+      });
+    };
+    perDisk('free_bytes', 'Free, as of the last check', ({ freeBytes }) => freeBytes);
+    perDisk('total_bytes', 'Size of the disk', ({ totalBytes }) => totalBytes);
+    perDisk('reserve_bytes', 'Kept back for fences, checkpoints and garbage collection', ({ reserveBytes }) => reserveBytes);
+    perDisk('full', '1 when nothing new is taken in because of this disk', ({ level }) => (level === 'full' ? 1 : 0));
+    perDisk('failed', '1 when the directory was taken out because of I/O errors', ({ level }) => (level === 'failed' ? 1 : 0));
     gauge('entry_logs', 'Entry logs', (now) => now.storage.entryLogs);
     gauge('entry_log_bytes', 'Bytes of entry logs', (now) => now.storage.entryLogBytes);
   }

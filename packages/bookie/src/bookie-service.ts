@@ -19,11 +19,13 @@ import {
   type ReadRequest,
   type WriteLacRequest,
 } from '@daybook/proto';
-import { type Clock, DaybookError, type Disk, type Logger } from '@daybook/runtime';
+import { type Clock, DaybookError, type Logger } from '@daybook/runtime';
 import { type AppendPath, answerSoon } from './append-path.js';
 import type { BookieMetrics } from './bookie-metrics.js';
 import type { Fences } from './fences.js';
 import { type Lacs, lacOfReply } from './lacs.js';
+import type { ReadOnlyMode } from './read-only-mode.js';
+import type { DiskMonitor } from './storage/disk-monitor.js';
 import type { LedgerStorage } from './storage/ledger-storage.js';
 
 /** starting -> running -> closing -> closed; failed from any but closed. Only `running` answers. */
@@ -35,9 +37,9 @@ export interface StoredBookieParts {
   appends: AppendPath;
   fences: Fences;
   lacs: Lacs;
-  disk: Disk;
   clock: Clock;
-  ledgerDirectories: readonly string[];
+  disks: DiskMonitor;
+  readOnly: ReadOnlyMode;
   readReplyBytesMax: number;
   state(): BookieState;
   metrics: BookieMetrics | undefined;
@@ -56,7 +58,7 @@ export class StoredBookie implements BookieService {
 
   append(batch: AppendBatch, done: (code: BookieCode) => void): void {
     const { appends, metrics, clock } = this.#parts;
-    const refusal = this.#refusal();
+    const refusal = this.#refusal() ?? (this.#parts.readOnly.admits(batch) ? undefined : 'READ_ONLY');
     if (refusal !== undefined) {
       answerSoon(refusal, done);
       return;
@@ -132,7 +134,8 @@ export class StoredBookie implements BookieService {
   }
 
   async writeLac(request: WriteLacRequest): Promise<CodeReply> {
-    return { code: this.#refusal() ?? (await this.#parts.appends.writeLac(request)) };
+    const refusal = this.#refusal() ?? (this.#parts.readOnly.isReadOnly ? 'READ_ONLY' : undefined);
+    return { code: refusal ?? (await this.#parts.appends.writeLac(request)) };
   }
 
   async force(request: ForceRequest): Promise<CodeReply> {
@@ -156,18 +159,14 @@ export class StoredBookie implements BookieService {
   async info(): Promise<BookieInfoReply> {
     const refusal = this.#refusal();
     if (refusal !== undefined) return { code: refusal, totalBytes: 0, freeBytes: 0 };
+    await this.#parts.disks.check();
     const reply: BookieInfoReply = { code: 'OK', totalBytes: 0, freeBytes: 0 };
-    try {
-      for (const directory of this.#parts.ledgerDirectories) {
-        const usage = await this.#parts.disk.usage(directory);
-        reply.totalBytes += usage.totalBytes;
-        reply.freeBytes += usage.freeBytes;
-      }
-      return reply;
-    } catch (error) {
-      if (!(error instanceof DaybookError)) throw error;
-      return { code: 'IO_ERROR', totalBytes: 0, freeBytes: 0 };
+    for (const { isLedgers, level, totalBytes, freeBytes } of this.#parts.disks.directories) {
+      if (!isLedgers || level === 'failed') continue;
+      reply.totalBytes += totalBytes;
+      reply.freeBytes += freeBytes;
     }
+    return reply;
   }
 
   async #readEntries(ledgerId: LedgerId, entryIds: readonly EntryId[], bytesMax: number): Promise<ReadReply> {

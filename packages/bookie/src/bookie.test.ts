@@ -1,4 +1,5 @@
 import t from 'tap';
+import type { Bookie } from './bookie-api.js';
 import { entryOf, otherKey, testKey } from './testing/batches.js';
 import { appended, SimBookie } from './testing/sim-bookie.js';
 
@@ -257,8 +258,9 @@ t.test('bookie: flush tried again after a full disk → its checkpoint covers no
   await sim.append({ ledger: 1, first: 0, count: 1 });
   const { totalBytes, freeBytes } = await sim.queue.complete(sim.disk.usage('/data/ledgers'));
   sim.disk.setCapacityBytes(totalBytes - freeBytes);
-  await sim.flush();
+  const flushing = (sim.bookie as Bookie).flush();
   t.equal(await sim.append({ ledger: 1, first: 1, count: 1 }), 'OK', 'goes to the other half');
+  await sim.queue.complete(flushing);
   sim.disk.setCapacityBytes(totalBytes);
   let isPublished = false;
   const { disk } = sim;
@@ -273,14 +275,17 @@ t.test('bookie: flush tried again after a full disk → its checkpoint covers no
   await sim.close();
 });
 
-t.test('bookie: idle → no timer is left, nothing happens', async (t) => {
+t.test('bookie: idle → only looks at its disks from time to time', async (t) => {
   const sim = new SimBookie();
   await sim.start();
   await sim.append({ ledger: 1, first: 0, count: 1 });
-  await sim.queue.run({ untilIdle: true });
-  const events = sim.queue.eventsCount;
+  await sim.queue.runFor(60_000);
+  const kinds = new Set<string>();
+  sim.disk.beforeOperation = ({ kind }) => kinds.add(kind);
+  const operations = sim.disk.operationsCount;
   await sim.queue.runFor(3_600_000);
-  t.equal(sim.queue.eventsCount, events);
+  t.strictSame([...kinds], ['usage']);
+  t.equal(sim.disk.operationsCount - operations, 2 * 360, 'two directories, every ten seconds');
   t.ok((await sim.queue.complete(sim.disk.list('/data/ledgers'))).includes('0000000000000001.log'), 'it was flushed by age');
   await sim.close();
 });

@@ -1,67 +1,24 @@
-import type { RegisteredBookie } from '@daybook/metadata';
-import { type BookieId, type BookieService, bookieId as parseBookieId } from '@daybook/proto';
-import type { Clock, Disk, DiskLock, Logger, Metrics, Random } from '@daybook/runtime';
+import type { BookieId, BookieService } from '@daybook/proto';
+import { diskErrors, type Logger } from '@daybook/runtime';
 import { AppendPath } from './append-path.js';
+import type { Bookie, BookieOptions, BookieStatus } from './bookie-api.js';
 import { BookieMetrics } from './bookie-metrics.js';
 import { type BookieState, StoredBookie } from './bookie-service.js';
-import type { BookieConfig } from './config.js';
-import { type CookieRecords, checkIdentity, type Identity } from './cookie.js';
+import type { Identity } from './cookie.js';
 import { bookieErrors } from './errors.js';
 import { Fences } from './fences.js';
+import type { JournalOptions } from './journal/journal.js';
 import { JournalDirectory } from './journal/journal-directory.js';
-import { fileHeaderBytes } from './journal/journal-format.js';
-import type { JournalMark } from './journal/journal-mark.js';
 import { Journals } from './journal/journals.js';
-import { replayJournal } from './journal/replay.js';
 import { Lacs } from './lacs.js';
 import { type BookieLimits, bookieLimits, checkLimits } from './limits.js';
-import { replayInto } from './replay-into.js';
+import { markerNames, readMarker, removeMarker, setMarker } from './marker-files.js';
+import { Presence } from './presence.js';
+import { ReadOnlyMode } from './read-only-mode.js';
+import { type OpenedDirectories, openDirectories, replayJournals } from './start-up.js';
+import { DiskMonitor } from './storage/disk-monitor.js';
 import { FlushLoop } from './storage/flush-loop.js';
 import { LedgerStorage } from './storage/ledger-storage.js';
-
-/** Presence in the cluster, as made by {@link BookieMetadata.register}. */
-export interface Registration {
-  setWritable(isWritable: boolean): Promise<void>;
-  close(): Promise<void>;
-}
-
-/** What a bookie needs of the metadata store. */
-export interface BookieMetadata {
-  /** The cluster's id. */
-  instanceId(): Promise<string>;
-  cookies: CookieRecords;
-  register(bookie: RegisteredBookie): Promise<Registration>;
-}
-
-export interface BookieOptions {
-  config: BookieConfig;
-  /** Instead of what the configuration says; for tests. */
-  limits?: Partial<BookieLimits>;
-  clock: Clock;
-  random: Random;
-  disk: Disk;
-  logger: Logger;
-  metrics?: Metrics;
-  /** Without one the cookie is only compared between the directories. */
-  metadata?: BookieMetadata;
-  /** Directories below it may move together: see the cookie. */
-  dataDirectory?: string;
-  /** The bookie cannot go on (a failed write or sync); it answers only errors from now on. The process must exit with an error. Called at most once. */
-  onFatal(error: unknown): void;
-}
-
-/** A storage node that runs. */
-export interface Bookie extends AsyncDisposable {
-  readonly service: BookieService;
-  readonly identity: Identity;
-  readonly state: BookieState;
-  /** Tells the cluster where it is; after the servers listen. */
-  register(at: { address: string; httpAddress: string }): Promise<void>;
-  /** Writes everything to entry logs now, and publishes a checkpoint. */
-  flush(): Promise<void>;
-  /** Stops taking requests, answers what is under way, flushes. May be called more than once. */
-  close(): Promise<void>;
-}
 
 /**
  * Opens the directories, proves the identity, replays the journal and flushes all of it (rule R18). When it resolves, the service answers; nobody is told
@@ -70,66 +27,38 @@ export interface Bookie extends AsyncDisposable {
 export async function openBookie(options: BookieOptions): Promise<Bookie> {
   const limits = { ...bookieLimits(options.config), ...options.limits };
   checkLimits(limits);
-  const locks = await lockDirectories(options);
+  const opened = await openDirectories(options, options.logger.child({ component: 'bookie' }));
   try {
-    const identity = await identify(options);
-    const bookie = new RunningBookie(options, limits, identity, locks);
+    const bookie = new RunningBookie(options, limits, opened);
     await bookie.start();
     return bookie;
   } catch (error) {
-    for (const lock of locks) await lock.release();
+    for (const lock of opened.locks) await lock.release();
     throw error;
   }
-}
-
-async function lockDirectories({ disk, config }: BookieOptions): Promise<DiskLock[]> {
-  const locks: DiskLock[] = [];
-  try {
-    for (const directory of new Set([...config.journalDirectories, ...config.ledgerDirectories])) {
-      await disk.makeDirectory(directory);
-      locks.push(await disk.lock(`${directory}/lock`));
-    }
-    return locks;
-  } catch (error) {
-    for (const lock of locks) await lock.release();
-    throw error;
-  }
-}
-
-async function identify({ config, disk, random, metadata, dataDirectory }: BookieOptions): Promise<Identity> {
-  return checkIdentity({
-    disk,
-    random,
-    journalDirectories: config.journalDirectories,
-    ledgerDirectories: config.ledgerDirectories,
-    bookieId: config.bookieId === undefined ? undefined : parseBookieId(config.bookieId),
-    instanceId: await metadata?.instanceId(),
-    records: metadata?.cookies,
-    allowStorageExpansion: config.allowStorageExpansion,
-    dataDirectory,
-  });
 }
 
 class RunningBookie implements Bookie {
   readonly identity: Identity;
   readonly #options: BookieOptions;
   readonly #limits: BookieLimits;
-  readonly #locks: readonly DiskLock[];
+  readonly #opened: OpenedDirectories;
   readonly #logger: Logger;
   readonly #metrics: BookieMetrics | undefined;
   readonly #lacs = new Lacs();
+  readonly #presence: Presence;
   #state: BookieState = 'starting';
   #parts: Parts | undefined;
   #service: StoredBookie | undefined;
-  #registration: Registration | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(options: BookieOptions, limits: BookieLimits, identity: Identity, locks: readonly DiskLock[]) {
+  constructor(options: BookieOptions, limits: BookieLimits, opened: OpenedDirectories) {
     this.#options = options;
     this.#limits = limits;
-    this.#locks = locks;
-    this.identity = identity;
-    this.#logger = options.logger.child({ component: 'bookie', bookieId: identity.bookieId });
+    this.#opened = opened;
+    this.identity = opened.identity;
+    this.#logger = options.logger.child({ component: 'bookie', bookieId: opened.identity.bookieId });
+    this.#presence = new Presence(options.metadata, this.#logger);
     this.#metrics = options.metrics === undefined ? undefined : new BookieMetrics(options.metrics);
   }
 
@@ -144,12 +73,18 @@ class RunningBookie implements Bookie {
   async start(): Promise<void> {
     const { disk, clock, config } = this.#options;
     const startMs = clock.monoMs();
+    const disks = this.#makeMonitor();
+    const readOnly = await this.#readOnlyMode();
     const storage = await this.#openStorage();
     try {
       const directories = config.journalDirectories.map((path) => new JournalDirectory(disk, path, this.#limits.journalSparesMax));
-      const journals = await this.#recover(storage, directories);
-      this.#parts = this.#makeParts(storage, journals);
+      const { journals, isPublished } = await this.#recover(storage, directories, disks);
+      this.#parts = this.#makeParts({ storage, journals, disks, readOnly });
+      if (!isPublished) this.#parts.flushLoop.noteUnpublished();
+      // Before anybody is told that this bookie is there: it may have to come up read-only, or be writable again.
+      await disks.check();
     } catch (error) {
+      await disks.close();
       await storage.close();
       throw error;
     }
@@ -161,9 +96,41 @@ class RunningBookie implements Bookie {
     if (!config.journalSyncData) this.#logger.warn({}, 'journalSyncData is off: acknowledged entries are lost when the power fails');
   }
 
+  get isReadOnly(): boolean {
+    return this.#parts?.readOnly.isReadOnly ?? true;
+  }
+
+  status(): BookieStatus {
+    const { readOnly, disks, journals } = this.#parts as Parts;
+    return {
+      state: this.#state,
+      isReadOnly: readOnly.isReadOnly,
+      readOnlyReasons: readOnly.reasons,
+      takesRecovery: readOnly.takesRecovery,
+      isLimbo: readOnly.isLimbo,
+      isJournalSynced: this.#options.config.journalSyncData,
+      directories: disks.directories,
+      journals: journals.status(),
+    };
+  }
+
+  async setReadOnly(isReadOnly: boolean): Promise<void> {
+    const { disk } = this.#options;
+    const { working } = this.#opened.ledgers;
+    if (isReadOnly) await setMarker(disk, working, markerNames.readOnly, 'an operator made this bookie read-only\n');
+    else await removeMarker(disk, working, markerNames.readOnly);
+    this.#parts?.readOnly.setManual(isReadOnly);
+  }
+
+  async checkDisks(): Promise<void> {
+    await this.#parts?.disks.check();
+  }
+
   async register(at: { address: string; httpAddress: string }): Promise<void> {
     const { bookieId, incarnation } = this.identity;
-    this.#registration = await this.#options.metadata?.register({ bookieId, incarnation, isWritable: true, ...at });
+    await this.#presence.register({ bookieId, incarnation, isWritable: !this.isReadOnly, ...at });
+    // It may have changed meanwhile.
+    this.#presence.tell(!this.isReadOnly);
   }
 
   async flush(): Promise<void> {
@@ -180,26 +147,48 @@ class RunningBookie implements Bookie {
   }
 
   #openStorage(): Promise<LedgerStorage> {
-    const { disk, config } = this.#options;
-    return LedgerStorage.open({ disk, directories: config.ledgerDirectories, logger: this.#logger, ...this.#limits });
+    const { disk } = this.#options;
+    return LedgerStorage.open({ disk, directories: this.#opened.ledgers, logger: this.#logger, ...this.#limits });
   }
 
-  /** Replays the journals, flushes everything, and starts a new file in each; publishes their beginnings as the marks. */
-  async #recover(storage: LedgerStorage, directories: readonly JournalDirectory[]): Promise<Journals> {
+  /** Replays the journals, flushes everything, and starts a new file in each; publishes their beginnings as the marks. On a full disk the last two wait. */
+  async #recover(
+    storage: LedgerStorage,
+    directories: readonly JournalDirectory[],
+    disks: DiskMonitor,
+  ): Promise<{ journals: Journals; isPublished: boolean }> {
+    const { disk } = this.#options;
+    const replayed = await replayJournals(disk, storage, directories, this.#lacs);
+    if (!replayed.isFlushed) await disks.noteNoRoom();
+    const journals = await Journals.open(directories, replayed.ends, this.#journalOptions(disks));
+    try {
+      const isPublished = replayed.isFlushed && (await this.#publishAtStart(storage, journals, disks));
+      const { records, bytes } = replayed;
+      if (records > 0) this.#logger.info({ records, bytes, isPublished }, 'journal replayed');
+      return { journals, isPublished };
+    } catch (error) {
+      await journals.close();
+      throw error;
+    }
+  }
+
+  async #publishAtStart(storage: LedgerStorage, journals: Journals, disks: DiskMonitor): Promise<boolean> {
+    const marks = journals.marks();
+    try {
+      await storage.publish(marks);
+    } catch (error) {
+      if (!diskErrors.FULL.is(error)) throw error;
+      await disks.noteNoRoom();
+      return false;
+    }
+    await journals.releaseBelow(marks);
+    await storage.removeLeftovers();
+    return true;
+  }
+
+  #journalOptions(disks: DiskMonitor): Omit<JournalOptions, 'directory'> {
     const { disk, clock, config } = this.#options;
-    const marks = storage.lastCheckpoint?.marks;
-    if (marks !== undefined && marks.length !== directories.length) {
-      const why = `it has marks for ${marks.length} journals, there are ${directories.length} journalDirectories`;
-      throw bookieErrors.CHECKPOINT_CORRUPT(`${config.ledgerDirectories[0]}/lastMark`, why);
-    }
-    const replay = replayInto(storage, marks ?? directories.map(() => ({ fileId: 1, offset: fileHeaderBytes })), this.#lacs);
-    const ends: (JournalMark | undefined)[] = [];
-    for (const [i, directory] of directories.entries()) {
-      await directory.load();
-      ends.push(await replayJournal({ disk, directory, mark: marks?.[i], onRecord: replay.onRecord }));
-    }
-    await replay.finish();
-    const journals = await Journals.open(directories, ends, {
+    return {
       disk,
       clock,
       fileBytesMax: this.#limits.journalFileBytesMax,
@@ -209,26 +198,56 @@ class RunningBookie implements Bookie {
       groupWaitMs: this.#limits.journalGroupWaitMs,
       syncEachWrite: config.journalSyncData,
       onFatal: (error) => this.#fail(error),
-      onFull: async (error) => this.#logger.error({ error }, 'the disk of the journal is full'),
+      onFull: () => disks.noteNoRoom(),
       onCommit: (commit) => {
         this.#metrics?.noteCommit(commit);
         this.#parts?.appends.resume();
       },
-    });
-    try {
-      await storage.publish(journals.marks());
-      await journals.releaseBelow(journals.marks());
-      await storage.removeLeftovers();
-      await this.#noteDisks();
-    } catch (error) {
-      await journals.close();
-      throw error;
-    }
-    if (replay.records > 0) this.#logger.info({ records: replay.records, bytes: replay.bytes }, 'journal replayed');
-    return journals;
+    };
   }
 
-  #makeParts(storage: LedgerStorage, journals: Journals): Parts {
+  #makeMonitor(): DiskMonitor {
+    const { disk, clock, config } = this.#options;
+    const { diskUsageThreshold, diskUsageWarnThreshold, diskUsageLwmThreshold = diskUsageThreshold } = config;
+    return new DiskMonitor({
+      disk,
+      clock,
+      logger: this.#logger,
+      journalDirectories: config.journalDirectories,
+      ledgers: this.#opened.ledgers,
+      thresholds: { warn: diskUsageWarnThreshold, full: diskUsageThreshold, lowWater: diskUsageLwmThreshold },
+      intervalMs: this.#limits.diskCheckIntervalMs,
+      reserveBytes: this.#limits.diskReserveBytes,
+      giveBackSpares: async () => this.#parts?.journals.dropSpares(),
+      onChecked: () => this.#parts?.readOnly.noteDisks(this.#parts.disks.directories),
+    });
+  }
+
+  async #readOnlyMode(): Promise<ReadOnlyMode> {
+    const { disk, config } = this.#options;
+    const { working } = this.#opened.ledgers;
+    const limbo = await readMarker(disk, working, markerNames.limbo);
+    if (limbo !== undefined)
+      this.#logger.warn({ limbo }, 'the journal was repaired: this bookie takes no entries, and is certain of nothing it does not have');
+    return new ReadOnlyMode({
+      isAnyFullEnough: config.readOnlyModeOnAnyDiskFullEnabled,
+      isForced: config.forceReadOnlyBookie,
+      isManual: (await readMarker(disk, working, markerNames.readOnly)) !== undefined,
+      isLimbo: limbo !== undefined,
+      onChange: () => this.#readOnlyChanged(),
+    });
+  }
+
+  #readOnlyChanged(): void {
+    const parts = this.#parts;
+    if (parts === undefined) return;
+    const { isReadOnly, reasons } = parts.readOnly;
+    this.#logger.warn({ isReadOnly, reasons }, isReadOnly ? 'the bookie takes no entries any more' : 'the bookie takes entries again');
+    if (isReadOnly) parts.appends.refuseHeld('READ_ONLY');
+    this.#presence.tell(!isReadOnly);
+  }
+
+  #makeParts({ storage, journals, disks, readOnly }: Pick<Parts, 'storage' | 'journals' | 'disks' | 'readOnly'>): Parts {
     const flushLoop = new FlushLoop({
       clock: this.#options.clock,
       storage,
@@ -236,11 +255,13 @@ class RunningBookie implements Bookie {
       marks: () => journals.marks(),
       onCheckpoint: async (marks) => {
         await journals.releaseBelow(marks);
-        await this.#noteDisks();
+        await storage.removeLeftovers();
+        await disks.check();
       },
       onRoom: () => appends.resume(),
       isRoomNeeded: () => appends.needsRoom,
       onFatal: (error) => this.#fail(error),
+      onFull: () => disks.noteNoRoom(),
       onFlush: (flush) => this.#metrics?.noteFlush(flush),
       logger: this.#logger,
     });
@@ -256,19 +277,19 @@ class RunningBookie implements Bookie {
       onRoomNeeded: () => flushLoop.startIfNeeded(),
     });
     const fences = new Fences({ states: storage.states, journals, onChange });
-    return { storage, journals, flushLoop, appends, fences };
+    return { storage, journals, flushLoop, appends, fences, disks, readOnly };
   }
 
-  #makeService({ storage, appends, fences }: Parts): StoredBookie {
+  #makeService({ storage, appends, fences, disks, readOnly }: Parts): StoredBookie {
     return new StoredBookie({
       bookieId: this.identity.bookieId as BookieId,
       storage,
       appends,
       fences,
       lacs: this.#lacs,
-      disk: this.#options.disk,
       clock: this.#options.clock,
-      ledgerDirectories: this.#options.config.ledgerDirectories,
+      disks,
+      readOnly,
       readReplyBytesMax: this.#limits.readReplyBytesMax,
       state: () => this.#state,
       metrics: this.#metrics,
@@ -276,22 +297,15 @@ class RunningBookie implements Bookie {
     });
   }
 
-  #observe({ storage, journals, appends }: Parts): void {
+  #observe({ storage, journals, appends, disks, readOnly }: Parts): void {
     this.#metrics?.observe(() => ({
       storage: storage.stats(),
       journalQueueBytes: journals.queuedBytes,
       heldAppendsBytes: appends.heldBytes,
-      isWritable: this.#state === 'running',
+      isWritable: this.#state === 'running' && !readOnly.isReadOnly,
+      disks: disks.directories,
       isJournalSynced: this.#options.config.journalSyncData,
     }));
-  }
-
-  async #noteDisks(): Promise<void> {
-    if (this.#metrics === undefined) return;
-    const { disk, config } = this.#options;
-    for (const directory of new Set([...config.journalDirectories, ...config.ledgerDirectories])) {
-      this.#metrics.noteDisk(directory, await disk.usage(directory));
-    }
   }
 
   #fail(error: unknown): void {
@@ -306,17 +320,18 @@ class RunningBookie implements Bookie {
 
   async #close(): Promise<void> {
     const parts = this.#parts;
-    await this.#registration?.close();
+    await this.#presence.close();
     if (this.#state === 'running') this.#state = 'closing';
     if (parts !== undefined) {
       parts.appends.refuseHeld('UNAVAILABLE');
       this.#lacs.wakeAll();
       // The journal first, so that the last checkpoint covers all of it.
+      await parts.disks.close();
       await parts.journals.close();
       if (this.#state === 'closing') await parts.flushLoop.close();
       await parts.storage.close();
     }
-    for (const lock of this.#locks) await lock.release();
+    for (const lock of this.#opened.locks) await lock.release();
     if (this.#state === 'closing') this.#state = 'closed';
   }
 }
@@ -325,6 +340,8 @@ interface Parts {
   storage: LedgerStorage;
   journals: Journals;
   flushLoop: FlushLoop;
+  disks: DiskMonitor;
+  readOnly: ReadOnlyMode;
   appends: AppendPath;
   fences: Fences;
 }

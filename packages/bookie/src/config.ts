@@ -44,8 +44,35 @@ export const bookieConfigSchema = z
       .max(1024 * 1024 * 1024)
       .default(256 * 1024 * 1024)
       .describe('Size of an entry log, in bytes.'),
+    diskUsageThreshold: z
+      .number()
+      .gt(0)
+      .max(1)
+      .default(0.95)
+      .describe('Share of a disk in use at which the bookie takes no entries any more. What is above it is left to garbage collection and repair.'),
+    diskUsageWarnThreshold: z.number().gt(0).max(1).default(0.9).describe('Share of a disk in use that is reported.'),
+    diskUsageLwmThreshold: z
+      .number()
+      .gt(0)
+      .max(1)
+      .optional()
+      .describe('A full disk counts as full until less than this is in use. Default: diskUsageThreshold.'),
+    diskCheckIntervalMs: z.int().min(100).max(3_600_000).default(10_000).describe('How often the disks are looked at.'),
+    diskReserveMB: size(
+      16,
+      0,
+      'Kept back in every directory for fences, checkpoints and garbage collection on a full disk; at most a fiftieth of it.',
+    ),
+    readOnlyModeOnAnyDiskFullEnabled: z
+      .boolean()
+      .default(true)
+      .describe('One full ledger directory makes the bookie read-only. False: only when all of them are full.'),
+    forceReadOnlyBookie: z.boolean().default(false).describe('Take no entries, whatever the disks say.'),
     flushIntervalMs: z.int().min(10).max(3_600_000).default(10_000).describe('How old an entry gets before it is written to an entry log.'),
   })
+  .refine(({ diskUsageWarnThreshold, diskUsageThreshold, diskUsageLwmThreshold = diskUsageThreshold }) => {
+    return diskUsageWarnThreshold <= diskUsageThreshold && diskUsageLwmThreshold <= diskUsageThreshold;
+  }, 'neither diskUsageWarnThreshold nor diskUsageLwmThreshold is above diskUsageThreshold')
   .refine(({ ledgerDirectories }) => isEachNamedOnce(ledgerDirectories), {
     message: 'each ledger directory may be named once',
     path: ['ledgerDirectories'],

@@ -2,6 +2,7 @@ import { type BookieId, decodeCookie } from '@daybook/proto';
 import { EventQueue, SimClock, SimDisk, SimRandom } from '@daybook/runtime/sim';
 import t from 'tap';
 import { type CookieRecords, checkIdentity, type IdentityOptions } from './cookie.js';
+import { LedgerDirectories } from './storage/ledger-directories.js';
 
 class Records implements CookieRecords {
   readonly cookies = new Map<string, { bytes: Buffer; version: number }>();
@@ -24,7 +25,7 @@ class World {
     disk: this.disk,
     random: this.random,
     journalDirectories: ['/d/journal'],
-    ledgerDirectories: ['/d/one', '/d/two'],
+    ledgers: new LedgerDirectories(this.disk, ['/d/one', '/d/two']),
     bookieId: 'b1' as BookieId,
     instanceId: 'cluster-1',
     records: this.records,
@@ -32,9 +33,10 @@ class World {
     dataDirectory: undefined,
   };
 
-  async check(more: Partial<IdentityOptions> = {}) {
-    const options = { ...this.options, ...more };
-    for (const path of [...options.journalDirectories, ...options.ledgerDirectories]) await this.queue.complete(this.disk.makeDirectory(path));
+  async check({ ledgerDirectories, ...more }: Partial<IdentityOptions> & { ledgerDirectories?: string[] } = {}) {
+    const ledgers = new LedgerDirectories(this.disk, ledgerDirectories ?? this.options.ledgers.all);
+    const options = { ...this.options, ledgers, ...more };
+    for (const path of [...options.journalDirectories, ...options.ledgers.all]) await this.queue.complete(this.disk.makeDirectory(path));
     return this.queue.complete(checkIdentity(options));
   }
 
@@ -94,7 +96,12 @@ t.test('cookie: died while stamping → finished at the next start', async (t) =
   }
 });
 
-const refusals: { name: string; text: RegExp; damage: (world: World) => Promise<unknown>; options?: Partial<IdentityOptions> }[] = [
+const refusals: {
+  name: string;
+  text: RegExp;
+  damage: (world: World) => Promise<unknown>;
+  options?: Partial<IdentityOptions> & { ledgerDirectories?: string[] };
+}[] = [
   {
     name: 'wiped disks under an old id',
     text: /its directories are empty/,

@@ -1,6 +1,7 @@
 import { type BookieId, type Cookie, decodeCookie, encodeCookie } from '@daybook/proto';
 import { type Disk, type Random, uuid } from '@daybook/runtime';
 import { bookieErrors } from './errors.js';
+import type { LedgerDirectories } from './storage/ledger-directories.js';
 import { readWholeFile, replaceFile } from './storage/replace-file.js';
 
 const cookieFileName = 'VERSION';
@@ -17,7 +18,7 @@ export interface IdentityOptions {
   disk: Disk;
   random: Random;
   journalDirectories: readonly string[];
-  ledgerDirectories: readonly string[];
+  ledgers: LedgerDirectories;
   /** The configured id; without one, that of the cookie, or a new one. */
   bookieId: BookieId | undefined;
   /** The cluster's id, from metadata. */
@@ -55,14 +56,16 @@ export async function checkIdentity(options: IdentityOptions): Promise<Identity>
   const bookieId = options.bookieId ?? (known?.bookieId as BookieId | undefined) ?? (uuid(options.random) as BookieId);
   const record = await options.records?.read(bookieId);
   const cookie = cookieOf(options, bookieId, known);
+  const [failed] = options.ledgers.failed;
   if (known === undefined) {
+    if (failed !== undefined) throw failed.error;
     if (record !== undefined) throw refusedWiped(bookieId);
     const used = directories.find((directory) => !directory.isEmpty);
     if (used !== undefined) throw refusedForeign(used.path);
     return stampNew(options, directories, cookie);
   }
   for (const directory of stamped) checkSame(directory, stamped[0] as DirectoryCookie);
-  const isUnused = directories.every((directory) => directory.isEmpty);
+  const isUnused = failed === undefined && directories.every((directory) => directory.isEmpty);
   const missing = directories.filter((directory) => directory.cookie === undefined);
   // A first start that died while stamping, before anything else was written, is finished.
   if (isUnused && record === undefined && missing.length > 0) return stampNew(options, directories, cookie);
@@ -71,6 +74,7 @@ export async function checkIdentity(options: IdentityOptions): Promise<Identity>
   await checkRecord(options, { bookieId, record, known, isUnused });
   const incarnation = (stamped[0] as DirectoryCookie).incarnation as string;
   if (!sameCookie(known, cookie)) {
+    if (failed !== undefined) throw failed.error;
     for (const directory of directories) await stamp(options.disk, directory.path, cookie, incarnation);
     await options.records?.write(bookieId, encodeCookie(cookie), record?.version ?? 'absent');
   }
@@ -81,7 +85,7 @@ function cookieOf(options: IdentityOptions, bookieId: BookieId, known: Cookie | 
   return {
     bookieId,
     journalDirectories: options.journalDirectories.map((path) => nameOf(options, path)),
-    ledgerDirectories: options.ledgerDirectories.map((path) => nameOf(options, path)),
+    ledgerDirectories: options.ledgers.all.map((path) => nameOf(options, path)),
     // Without a metadata store to ask, the cluster stays the one that is written down.
     instanceId: options.instanceId ?? known?.instanceId,
     indexDirectories: undefined,
@@ -92,26 +96,37 @@ function nameOf({ dataDirectory }: IdentityOptions, path: string): string {
   return dataDirectory !== undefined && path.startsWith(`${dataDirectory}/`) ? path.slice(dataDirectory.length + 1) : path;
 }
 
-async function readDirectories({ disk, journalDirectories, ledgerDirectories }: IdentityOptions): Promise<DirectoryCookie[]> {
+/** Leaves out ledger directories that fail: what they say about themselves cannot be read, but they are not empty either. */
+async function readDirectories(options: IdentityOptions): Promise<DirectoryCookie[]> {
+  const { journalDirectories, ledgers } = options;
   const out: DirectoryCookie[] = [];
-  for (const path of new Set([...journalDirectories, ...ledgerDirectories])) {
-    const bytes = await readWholeFile(disk, `${path}/${cookieFileName}`);
-    const incarnation = await readWholeFile(disk, `${path}/${incarnationFileName}`);
-    const names = (await disk.list(path)).filter((name) => !isOwnName(name));
-    let cookie: Cookie | undefined;
+  for (const path of new Set([...journalDirectories, ...ledgers.all])) {
+    if (ledgers.hasFailed(path)) continue;
     try {
-      cookie = bytes === undefined ? undefined : decodeCookie(bytes);
+      out.push(await readDirectory(options, path));
     } catch (error) {
-      throw bookieErrors.COOKIE_REFUSED(`${path}/${cookieFileName} cannot be read`, 'Copy it from another directory of this bookie', {
-        cause: error,
-      });
+      if (!ledgers.takeOut(path, error)) throw error;
     }
-    // The cookie is written last: one without an incarnation was not written by this program.
-    if (cookie !== undefined && incarnation === undefined) throw refusedForeign(path);
-    const text = cookie === undefined ? undefined : incarnation?.toString('utf8').trim();
-    out.push({ path, cookie, incarnation: text, isEmpty: names.length === 0, isJournal: journalDirectories.includes(path) });
   }
   return out;
+}
+
+async function readDirectory({ disk, journalDirectories }: IdentityOptions, path: string): Promise<DirectoryCookie> {
+  const bytes = await readWholeFile(disk, `${path}/${cookieFileName}`);
+  const incarnation = await readWholeFile(disk, `${path}/${incarnationFileName}`);
+  const names = (await disk.list(path)).filter((name) => !isOwnName(name));
+  let cookie: Cookie | undefined;
+  try {
+    cookie = bytes === undefined ? undefined : decodeCookie(bytes);
+  } catch (error) {
+    throw bookieErrors.COOKIE_REFUSED(`${path}/${cookieFileName} cannot be read`, 'Copy it from another directory of this bookie', {
+      cause: error,
+    });
+  }
+  // The cookie is written last: one without an incarnation was not written by this program.
+  if (cookie !== undefined && incarnation === undefined) throw refusedForeign(path);
+  const text = cookie === undefined ? undefined : incarnation?.toString('utf8').trim();
+  return { path, cookie, incarnation: text, isEmpty: names.length === 0, isJournal: journalDirectories.includes(path) };
 }
 
 function isOwnName(name: string): boolean {

@@ -1,8 +1,14 @@
-export { type Bookie, type BookieMetadata, type BookieOptions, openBookie, type Registration } from './bookie.js';
+export { openBookie } from './bookie.js';
+export type { Bookie, BookieMetadata, BookieOptions, BookieStatus, Registration } from './bookie-api.js';
 export type { BookieState } from './bookie-service.js';
 export { type BookieConfig, type BookieConfigInput, bookieConfigSchema } from './config.js';
 export type { CookieRecords, Identity } from './cookie.js';
 export { bookieErrors } from './errors.js';
+export type { JournalMark, JournalMarks } from './journal/journal-mark.js';
+export type { JournalStatus } from './journal/journals.js';
 export { type BookieLimits, bookieLimits } from './limits.js';
+export type { ReadOnlyReason } from './read-only-mode.js';
 export { type BookieMetadataOptions, bookieMetadata } from './registration.js';
 export { type BookieHttp, type BookieHttpOptions, bookieHttpErrors, startBookieHttp } from './server/http-admin.js';
+export type { DirectoryStatus } from './storage/disk-monitor.js';
+export type { DiskLevel } from './storage/disk-usage.js';

@@ -26,6 +26,9 @@ export interface BookieLimits {
   logBytesMax: number;
   openIndexBytesMax: number;
   openFilesMax: number;
+  /** Kept back in every directory. */
+  diskReserveBytes: number;
+  diskCheckIntervalMs: number;
   flushIntervalMs: number;
   journalGroupWaitMs: number;
 }
@@ -50,6 +53,8 @@ export function bookieLimits(config: BookieConfig): BookieLimits {
     logBytesMax: config.logSizeLimit,
     openIndexBytesMax: 16 * mib,
     openFilesMax: 256,
+    diskReserveBytes: config.diskReserveMB * mib,
+    diskCheckIntervalMs: config.diskCheckIntervalMs,
     flushIntervalMs: config.flushIntervalMs,
     journalGroupWaitMs: config.journalMaxGroupWaitMSec,
   };

@@ -1,6 +1,6 @@
 import { createCookieRecords, initialiseCluster, type MetadataStore, registerBookie } from '@daybook/metadata';
 import type { Clock, Logger, Random } from '@daybook/runtime';
-import type { BookieMetadata } from './bookie.js';
+import type { BookieMetadata } from './bookie-api.js';
 
 export interface BookieMetadataOptions {
   clock: Clock;

@@ -248,7 +248,7 @@ t.test(
     t.ok(fullCount >= 4);
     t.equal(journal.queuedBytes, 0);
     t.equal(world.fatal, undefined);
-  await world.queue.runFor(10);
+    await world.queue.runFor(10);
     world.disk.setCapacityBytes(1 << 30);
     t.equal(await world.queue.complete(world.append(journal, 'later')), 'durable');
     world.crash('random');

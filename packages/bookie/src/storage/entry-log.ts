@@ -1,4 +1,4 @@
-import type { Disk, DiskFile } from '@daybook/runtime';
+import { type Disk, type DiskFile, diskErrors } from '@daybook/runtime';
 import { bookieErrors } from '../errors.js';
 import { decodeLogHeader, encodeLogHeader, logFileName, logHeaderBytes } from './entry-log-format.js';
 import {
@@ -28,15 +28,18 @@ interface Places {
  */
 export class OpenLog {
   readonly logId: number;
+  readonly directory: string;
   readonly index = new OpenIndex();
   readonly #log: DiskFile;
   readonly #indexFile: DiskFile;
   #logBytes: number;
   #indexBytes: number;
   #writtenTo: number;
+  #isTorn = false;
 
-  private constructor(logId: number, files: { log: DiskFile; index: DiskFile }, bytes: { log: number; index: number }) {
-    this.logId = logId;
+  private constructor(place: Places, files: { log: DiskFile; index: DiskFile }, bytes: { log: number; index: number }) {
+    this.logId = place.logId;
+    this.directory = place.directory;
     this.#log = files.log;
     this.#indexFile = files.index;
     this.#logBytes = bytes.log;
@@ -45,17 +48,27 @@ export class OpenLog {
   }
 
   /** A new, empty log; its names and headers are durable with the first commit (rule R14: the files must not exist yet). */
-  static async create({ disk, directory, logId }: Places): Promise<OpenLog> {
-    const log = await disk.open(`${directory}/${logFileName(logId)}`, { mode: 'create' });
-    const index = await disk.open(`${directory}/${indexFileName(logId)}`, { mode: 'create' });
-    await log.writeAt(0, encodeLogHeader(logId));
-    await index.writeAt(0, encodeIndexHeader(logId));
-    await syncOrFail(() => disk.syncDirectory(directory));
-    return new OpenLog(logId, { log, index }, { log: logHeaderBytes, index: indexHeaderBytes });
+  static async create(place: Places): Promise<OpenLog> {
+    const { disk, directory, logId } = place;
+    const paths = [`${directory}/${logFileName(logId)}`, `${directory}/${indexFileName(logId)}`] as const;
+    const opened: DiskFile[] = [];
+    try {
+      for (const path of paths) opened.push(await disk.open(path, { mode: 'create' }));
+      const [log, index] = opened as [DiskFile, DiskFile];
+      await log.writeAt(0, encodeLogHeader(logId));
+      await index.writeAt(0, encodeIndexHeader(logId));
+      await syncOrFail(() => disk.syncDirectory(directory));
+      return new OpenLog(place, { log, index }, { log: logHeaderBytes, index: indexHeaderBytes });
+    } catch (error) {
+      for (const file of opened) await file.close();
+      if (diskErrors.FULL.is(error)) for (const path of paths) await disk.remove(path);
+      throw error;
+    }
   }
 
   /** The log as of the checkpoint; what lies behind is cut off. Rejects with `BOOKIE_LOG_DAMAGED` when it is not what it should be. */
-  static async reopen({ disk, directory, logId }: Places, bytes: { log: number; index: number }): Promise<OpenLog> {
+  static async reopen(place: Places, bytes: { log: number; index: number }): Promise<OpenLog> {
+    const { disk, directory, logId } = place;
     const logPath = `${directory}/${logFileName(logId)}`;
     const indexPath = `${directory}/${indexFileName(logId)}`;
     const frames = await readWholeFile(disk, indexPath);
@@ -64,7 +77,7 @@ export class OpenLog {
     const index = await disk.open(indexPath);
     await log.truncate(bytes.log);
     await index.truncate(bytes.index);
-    const open = new OpenLog(logId, { log, index }, bytes);
+    const open = new OpenLog(place, { log, index }, bytes);
     open.#loadFrames(frames.subarray(0, bytes.index), indexPath);
     return open;
   }
@@ -83,6 +96,11 @@ export class OpenLog {
     return this.#writtenTo;
   }
 
+  /** A sync failed: nothing behind the committed end may be trusted, and nothing may be written any more; what was committed can be read. */
+  get isTorn(): boolean {
+    return this.#isTorn;
+  }
+
   async write(records: Buffer): Promise<void> {
     await this.#log.writeAt(this.#writtenTo, records);
     this.#writtenTo += records.length;
@@ -92,7 +110,7 @@ export class OpenLog {
   async commit(runs: readonly Run[]): Promise<void> {
     const frame = encodeFrame({ logId: this.logId, logBytesBefore: this.#logBytes, logBytesAfter: this.#writtenTo }, runs);
     await this.#indexFile.writeAt(this.#indexBytes, frame);
-    await syncOrFail(() => Promise.all([this.#log.sync(), this.#indexFile.sync()]));
+    await this.#sync(this.#log, this.#indexFile);
     this.#indexBytes += frame.length;
     this.#logBytes = this.#writtenTo;
     for (const run of runs) this.index.add(run);
@@ -107,7 +125,7 @@ export class OpenLog {
   async seal(): Promise<LedgerRow[]> {
     const table = buildIndexTable(this.index, this.logId, { offset: this.#indexBytes, logBytes: this.#logBytes });
     await this.#indexFile.writeAt(this.#indexBytes, table.bytes);
-    await syncOrFail(() => this.#indexFile.sync());
+    await this.#sync(this.#indexFile);
     this.#indexBytes += table.bytes.length;
     return table.ledgers;
   }
@@ -115,6 +133,12 @@ export class OpenLog {
   async close(): Promise<void> {
     await this.#log.close();
     await this.#indexFile.close();
+  }
+
+  async #sync(...files: DiskFile[]): Promise<void> {
+    this.#isTorn = true;
+    await syncOrFail(() => Promise.all(files.map((file) => file.sync())));
+    this.#isTorn = false;
   }
 
   #loadFrames(bytes: Buffer, path: string): void {

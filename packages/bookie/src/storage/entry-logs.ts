@@ -1,16 +1,17 @@
-import { DaybookError, type Disk } from '@daybook/runtime';
+import { DaybookError, type Disk, diskErrors } from '@daybook/runtime';
 import { bookieErrors } from '../errors.js';
 import type { Checkpoint, LogExtent } from './checkpoint-format.js';
 import { OpenLog } from './entry-log.js';
 import { logHeaderBytes, logIdIn } from './entry-log-format.js';
-import type { LedgerRow } from './index-format.js';
+import type { LedgerRow, Run } from './index-format.js';
 import { decodeLedgerTable } from './index-table.js';
 import type { LedgerCache, SealedIndex } from './ledger-cache.js';
+import type { LedgerDirectories } from './ledger-directories.js';
 import type { LogFiles } from './log-files.js';
 
 export interface EntryLogsOptions {
   disk: Disk;
-  directories: readonly string[];
+  directories: LedgerDirectories;
   files: LogFiles;
   cache: LedgerCache;
   /** Called when a log is sealed, and at start for each sealed log, oldest first: from then on its ledgers are found there. */
@@ -18,10 +19,22 @@ export interface EntryLogsOptions {
   onDamaged(logId: number, why: string): void;
 }
 
-/** All entry logs: at most one open, any number sealed, and those that cannot be used although the checkpoint names them. */
+/**
+ * How far ids jump when a directory cannot be looked into: there may be files in it that no checkpoint names, of logs made since the last one. Each run of
+ * the process makes far fewer logs than this between two checkpoints.
+ */
+const unseenLogIds = 1 << 20;
+
+/**
+ * All entry logs: at most one that is written, any number sealed, those that are not written any more although they were not sealed (their directory failed,
+ * or a sync of theirs; the next start seals them), and those that cannot be used although the checkpoint names them.
+ */
 export class EntryLogs {
   readonly #options: EntryLogsOptions;
   #current: OpenLog | undefined;
+  #abandoned: OpenLog[] = [];
+  /** Where a log is made or written right now: to blame when that fails. */
+  #writingIn = '';
   readonly #sealed = new Map<number, LogExtent>();
   readonly #damaged = new Map<number, LogExtent>();
   #leftovers: string[] = [];
@@ -36,7 +49,7 @@ export class EntryLogs {
     const logs = new EntryLogs(options);
     const known = new Map((checkpoint?.logs ?? []).map((log) => [log.logId, log]));
     logs.#nextLogId = checkpoint?.nextLogId ?? 1;
-    for (const directory of options.directories) {
+    await options.directories.each(async (directory) => {
       for (const name of await options.disk.list(directory)) {
         const logId = logIdIn(name);
         if (logId === undefined) continue;
@@ -45,13 +58,14 @@ export class EntryLogs {
         if (known.has(logId)) options.files.add(logId, directory);
         else logs.#leftovers.push(`${directory}/${name}`);
       }
-    }
+    });
+    if (options.directories.failed.length > 0) logs.#nextLogId += unseenLogIds;
     if (checkpoint === undefined && logs.#leftovers.length > 0) {
-      throw bookieErrors.CHECKPOINT_CORRUPT(`${options.directories[0]}/lastMark`, 'it is missing, but there are entry logs');
+      throw bookieErrors.CHECKPOINT_CORRUPT(`${options.directories.all[0]}/lastMark`, 'it is missing, but there are entry logs');
     }
     for (const log of [...known.values()].sort((a, b) => a.logId - b.logId)) {
       // Two logs that were not sealed: the older one could not be read at an earlier start, and another one took its place.
-      if (!log.isSealed) await logs.seal();
+      if (!log.isSealed) await logs.#sealOrAbandon();
       await logs.#load(log);
     }
     return logs;
@@ -66,11 +80,12 @@ export class EntryLogs {
   }
 
   get count(): number {
-    return this.#sealed.size + this.#damaged.size + (this.#current === undefined ? 0 : 1);
+    return this.#sealed.size + this.#damaged.size + this.#unsealed.length;
   }
 
   get bytes(): number {
-    let sum = this.#current?.logBytes ?? 0;
+    let sum = 0;
+    for (const log of this.#unsealed) sum += log.logBytes;
     for (const log of this.#sealed.values()) sum += log.logBytes;
     return sum;
   }
@@ -89,7 +104,7 @@ export class EntryLogs {
   /** What a checkpoint has to name. */
   extents(): LogExtent[] {
     const logs = [...this.#sealed.values(), ...this.#damaged.values()];
-    if (this.#current !== undefined && this.#current.logBytes > logHeaderBytes) logs.push(extentOf(this.#current, false));
+    for (const log of this.#unsealed) if (log.logBytes > logHeaderBytes) logs.push(extentOf(log, false));
     return logs.sort((a, b) => a.logId - b.logId);
   }
 
@@ -99,9 +114,11 @@ export class EntryLogs {
     // The id is used up even if making the files fails half-way.
     const logId = this.#nextLogId++;
     const { disk, files } = this.#options;
-    const directory = await this.#emptiestDirectory();
-    files.add(logId, directory);
+    this.#writingIn = '';
+    const directory = await this.#options.directories.emptiest();
+    this.#writingIn = directory;
     this.#current = await OpenLog.create({ disk, directory, logId });
+    files.add(logId, directory);
     return this.#current;
   }
 
@@ -116,14 +133,49 @@ export class EntryLogs {
     await log.close();
   }
 
+  /** What was written since the last commit did not work out: it is forgotten, and the log with it if it cannot be trusted any more. */
+  rollBack(): void {
+    this.#current?.rollBack();
+    if (this.#current?.isTorn) this.#abandon();
+  }
+
+  /** False when `error`, of a write that {@link rollBack} followed, is not that of a directory, or no other one is left. Otherwise the next log is elsewhere. */
+  takeOutDirectory(error: unknown): boolean {
+    if (!this.#options.directories.takeOut(this.#writingIn, error)) return false;
+    if (this.#current?.directory === this.#writingIn) this.#abandon();
+    return true;
+  }
+
+  /** Where an entry lies in the logs that are not sealed, newest first. */
+  findOpen(ledgerId: number, entryId: number): { logId: number; run: Run } | undefined {
+    const found = runIn(this.#current, ledgerId, entryId);
+    if (found !== undefined || this.#abandoned.length === 0) return found;
+    for (const log of this.#abandoned) {
+      const older = runIn(log, ledgerId, entryId);
+      if (older !== undefined) return older;
+    }
+    return undefined;
+  }
+
+  /** The highest entry id in the logs that are not sealed, or -1. */
+  lastOpenId(ledgerId: number): number {
+    return this.#unsealed.reduce((last, log) => Math.max(last, log.index.lastId(ledgerId)), -1);
+  }
+
+  /** The runs of a ledger in the logs that are not sealed. */
+  openRunsOf(ledgerId: number): Run[] {
+    return this.#unsealed.flatMap((log) => log.index.runsOf(ledgerId));
+  }
+
   /** Removes files that the published checkpoint does not name: the rest of what did not become part of one. */
   async removeLeftovers(): Promise<void> {
-    for (const path of this.#leftovers) await this.#options.disk.remove(path);
+    const { disk, directories } = this.#options;
+    for (const path of this.#leftovers) if (!directories.hasFailed(posixDirectory(path))) await disk.remove(path);
     this.#leftovers = [];
   }
 
   async close(): Promise<void> {
-    await this.#current?.close();
+    for (const log of this.#unsealed) await log.close();
     await this.#options.files.close();
   }
 
@@ -157,17 +209,35 @@ export class EntryLogs {
     }
   }
 
-  async #emptiestDirectory(): Promise<string> {
-    const { disk, directories } = this.#options;
-    let best = directories[0] as string;
-    if (directories.length === 1) return best;
-    let bestFree = -1;
-    for (const directory of directories) {
-      const { freeBytes } = await disk.usage(directory);
-      if (freeBytes > bestFree) [best, bestFree] = [directory, freeBytes];
-    }
-    return best;
+  /** Newest first. */
+  get #unsealed(): readonly OpenLog[] {
+    return this.#current === undefined ? this.#abandoned : [this.#current, ...this.#abandoned];
   }
+
+  #abandon(): void {
+    if (this.#current !== undefined) this.#abandoned = [this.#current, ...this.#abandoned];
+    this.#current = undefined;
+  }
+
+  /** At start: a log that another one follows. */
+  async #sealOrAbandon(): Promise<void> {
+    try {
+      this.#writingIn = this.#current?.directory ?? '';
+      await this.seal();
+    } catch (error) {
+      if (!diskErrors.FULL.is(error) && !this.takeOutDirectory(error)) throw error;
+      this.#abandon();
+    }
+  }
+}
+
+function runIn(log: OpenLog | undefined, ledgerId: number, entryId: number): { logId: number; run: Run } | undefined {
+  const run = log?.index.find(ledgerId, entryId);
+  return log === undefined || run === undefined ? undefined : { logId: log.logId, run };
+}
+
+function posixDirectory(path: string): string {
+  return path.slice(0, path.lastIndexOf('/'));
 }
 
 function extentOf(log: OpenLog, isSealed: boolean): LogExtent {

@@ -78,9 +78,8 @@ export class EntryReader {
 
   async #locate(ledgerId: number, entryId: number): Promise<Place | undefined> {
     const { logs, ledgerCache, states } = this.#parts;
-    const open = logs.current;
-    const run = open?.index.find(ledgerId, entryId);
-    if (open !== undefined && run !== undefined) return { logId: open.logId, run };
+    const open = logs.findOpen(ledgerId, entryId);
+    if (open !== undefined) return open;
     for (const logId of states.logsWith(ledgerId, entryId)) {
       const sealed = await ledgerCache.find(logs.sealedIndex(logId), ledgerId, entryId);
       if (sealed !== undefined) return { logId, run: sealed };

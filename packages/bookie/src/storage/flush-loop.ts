@@ -15,6 +15,8 @@ export interface FlushLoopOptions {
   /** Whether something waits for room: then the cache is flushed, however little is in it. */
   isRoomNeeded(): boolean;
   onFatal(error: unknown): void;
+  /** No room on the disk. When it resolves, space that was kept back may have been given away. */
+  onFull(error: unknown): Promise<void>;
   onFlush?(flush: { durationMs: number; entries: number; bytes: number }): void;
   logger: Logger;
 }
@@ -42,6 +44,12 @@ export class FlushLoop {
       this.#schedule(this.#options.intervalMs);
     }
     this.startIfNeeded();
+  }
+
+  /** A checkpoint could not be published at start: tries it soon. */
+  noteUnpublished(): void {
+    this.#isDirty = true;
+    this.#schedule(retryDelayMs);
   }
 
   /** Starts a flush when the cache is rather full or somebody waits for room. */
@@ -111,10 +119,12 @@ export class FlushLoop {
         this.#options.onFatal(error);
         return;
       }
-      if (!this.#isFailing) logger.error({ error }, 'the disk is full: entries wait in memory and in the journal until there is room');
+      const isFirst = !this.#isFailing;
+      if (isFirst) logger.error({ error }, 'the disk is full: entries wait in memory and in the journal until there is room');
       this.#isFailing = true;
       this.#isDirty = true;
-      this.#schedule(retryDelayMs);
+      await this.#options.onFull(error);
+      this.#schedule(isFirst ? 0 : retryDelayMs);
     }
   }
 }

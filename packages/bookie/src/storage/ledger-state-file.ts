@@ -1,5 +1,6 @@
 import type { Disk } from '@daybook/runtime';
 import { bookieErrors } from '../errors.js';
+import type { LedgerDirectories } from './ledger-directories.js';
 import type { LedgerStates } from './ledger-state.js';
 import { decodeLedgerStates, encodeLedgerStates, type LedgerState, ledgerStatesFileName } from './ledger-state-format.js';
 import { readWholeFile, replaceFile } from './replace-file.js';
@@ -7,11 +8,11 @@ import { readWholeFile, replaceFile } from './replace-file.js';
 /** Keeps the snapshot of the ledgers' states on disk; written before the checkpoint that needs it, and only when something changed. */
 export class LedgerStateFile {
   readonly #disk: Disk;
-  readonly #directories: readonly string[];
+  readonly #directories: LedgerDirectories;
   #savedChanges = -1;
   #savedNumber = 0;
 
-  constructor(disk: Disk, directories: readonly string[]) {
+  constructor(disk: Disk, directories: LedgerDirectories) {
     this.#disk = disk;
     this.#directories = directories;
   }
@@ -21,20 +22,21 @@ export class LedgerStateFile {
    * is undefined when no checkpoint was ever published.
    */
   async load(states: LedgerStates, numberMin: number | undefined): Promise<void> {
-    let newest: { checkpointNumber: number; states: LedgerState[] } | undefined;
-    for (const directory of this.#directories) {
+    const found: { checkpointNumber: number; states: LedgerState[] }[] = [];
+    await this.#directories.each(async (directory) => {
       const path = `${directory}/${ledgerStatesFileName}`;
       const bytes = await readWholeFile(this.#disk, path);
       const decoded = bytes === undefined ? undefined : decodeLedgerStates(bytes, path);
-      if (decoded !== undefined && (newest === undefined || decoded.checkpointNumber > newest.checkpointNumber)) newest = decoded;
-    }
+      if (decoded !== undefined) found.push(decoded);
+    });
+    const newest = found.sort((a, b) => a.checkpointNumber - b.checkpointNumber).at(-1);
     if (newest === undefined) {
-      const path = `${this.#directories[0]}/${ledgerStatesFileName}`;
+      const path = `${this.#directories.all[0]}/${ledgerStatesFileName}`;
       if (numberMin !== undefined) throw bookieErrors.STATE_CORRUPT(path, 'missing, or its checksum is wrong');
       return;
     }
     if (newest.checkpointNumber < (numberMin ?? 0)) {
-      throw bookieErrors.STATE_CORRUPT(`${this.#directories[0]}/${ledgerStatesFileName}`, `it is older than checkpoint ${numberMin} allows`);
+      throw bookieErrors.STATE_CORRUPT(`${this.#directories.all[0]}/${ledgerStatesFileName}`, `it is older than checkpoint ${numberMin} allows`);
     }
     for (const { ledgerId, isFenced, masterKey } of newest.states) {
       states.create(ledgerId, masterKey);
@@ -49,7 +51,7 @@ export class LedgerStateFile {
     if (states.changes === this.#savedChanges) return this.#savedNumber;
     const changes = states.changes;
     const bytes = encodeLedgerStates(checkpointNumber, states.count, states.all());
-    for (const directory of this.#directories) await replaceFile(this.#disk, directory, ledgerStatesFileName, bytes);
+    await this.#directories.each((directory) => replaceFile(this.#disk, directory, ledgerStatesFileName, bytes));
     this.#savedChanges = changes;
     this.#savedNumber = checkpointNumber;
     return checkpointNumber;

@@ -7,15 +7,16 @@ import { EntryReader, type ReadResult } from './entry-reader.js';
 import { flushHalf } from './flush.js';
 import type { LedgerRow } from './index-format.js';
 import { LedgerCache } from './ledger-cache.js';
+import type { LedgerDirectories } from './ledger-directories.js';
 import { LedgerStates } from './ledger-state.js';
 import { LedgerStateFile } from './ledger-state-file.js';
 import { LogFiles } from './log-files.js';
 import { ReadCache } from './read-cache.js';
-import { WriteCache } from './write-cache.js';
+import { WriteCache, type WriteCacheHalf } from './write-cache.js';
 
 export interface LedgerStorageOptions {
   disk: Disk;
-  directories: readonly string[];
+  directories: LedgerDirectories;
   writeCacheBytesMax: number;
   readCacheBytesMax: number;
   readAheadBytes: number;
@@ -109,9 +110,9 @@ export class LedgerStorage {
     return this.#writeCache.hasRoomFor(bytes);
   }
 
-  /** Adds the bytes of an append batch; they are copied. The ledger exists, and there is room. */
-  add(ledgerId: number, batch: Buffer): void {
-    this.#writeCache.add(ledgerId, batch);
+  /** Adds the bytes of an append batch; they are copied. The ledger exists, and there is room, unless what is in the journal must go in at any price. */
+  add(ledgerId: number, batch: Buffer, { mayExceed = false } = {}): void {
+    this.#writeCache.add(ledgerId, batch, mayExceed);
   }
 
   /** Share of the write cache that fills up before the next flush, 0 to 1. */
@@ -125,8 +126,7 @@ export class LedgerStorage {
 
   /** The highest entry id of a ledger, or -1. */
   lastEntryId(ledgerId: number): number {
-    const { current } = this.#logs;
-    return Math.max(this.#writeCache.lastId(ledgerId), current?.index.lastId(ledgerId) ?? -1, this.states.lastId(ledgerId));
+    return Math.max(this.#writeCache.lastId(ledgerId), this.#logs.lastOpenId(ledgerId), this.states.lastId(ledgerId));
   }
 
   /** True when some entry log cannot be read: then an absence proves nothing. */
@@ -144,7 +144,7 @@ export class LedgerStorage {
     };
     // In memory first, in one turn: a flush may move entries into a log while the indexes are read.
     for (const half of this.#writeCache.halves()) half.visit(ledgerId, (entryId) => add(entryId, 1));
-    for (const run of this.#logs.current?.index.runsOf(ledgerId) ?? []) add(run.firstEntryId, run.count);
+    for (const run of this.#logs.openRunsOf(ledgerId)) add(run.firstEntryId, run.count);
     const sealed = this.states.logsOf(ledgerId).map((logId) => this.#logs.sealedIndex(logId));
     for (const index of sealed) await this.#ledgerCache.visit(index, ledgerId, add);
     return joined(runs);
@@ -168,11 +168,22 @@ export class LedgerStorage {
   async flush(marks: JournalMarks, options: { mayIdle: boolean }): Promise<JournalMarks> {
     const half = this.#writeCache.beginFlush();
     this.#flushMarks ??= marks;
-    if (!half.isEmpty) await flushHalf(half, this.#logs, this.#options, (ledgerId) => this.states.has(ledgerId));
+    if (!half.isEmpty) await this.#writeSomewhere(half);
     this.#writeCache.endFlush(options.mayIdle);
     const covered = this.#flushMarks;
     this.#flushMarks = undefined;
     return covered;
+  }
+
+  /** When a directory fails, all of the half goes to another one: nothing behind the last good sync is trusted. */
+  async #writeSomewhere(half: WriteCacheHalf): Promise<void> {
+    for (;;) {
+      try {
+        return await flushHalf(half, this.#logs, this.#options, (ledgerId) => this.states.has(ledgerId));
+      } catch (error) {
+        if (!this.#logs.takeOutDirectory(error)) throw error;
+      }
+    }
   }
 
   /** Publishes how far the journals are no longer needed: marks that {@link flush} returned. */

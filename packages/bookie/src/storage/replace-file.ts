@@ -1,4 +1,4 @@
-import type { Disk } from '@daybook/runtime';
+import { type Disk, diskErrors } from '@daybook/runtime';
 import { syncOrFail } from './sync-or-fail.js';
 
 /** Replaces a small file so that a crash leaves the old or the new content, whole; durable when it resolves. */
@@ -9,6 +9,10 @@ export async function replaceFile(disk: Disk, directory: string, name: string, b
     await file.truncate(0);
     await file.writeAt(0, bytes);
     await syncOrFail(() => file.sync());
+  } catch (error) {
+    // Its half-written beginning would only take up room that is missing.
+    if (diskErrors.FULL.is(error)) await disk.remove(`${path}.new`);
+    throw error;
   } finally {
     await file.close();
   }

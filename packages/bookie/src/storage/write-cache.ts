@@ -173,8 +173,8 @@ export class WriteCache {
     return this.#active.bytes + bytes + batchOverheadBytes <= this.#halfBytesMax;
   }
 
-  add(ledgerId: number, batch: Buffer): void {
-    invariant(this.hasRoomFor(batch.length), 'the write cache has room for what is added');
+  add(ledgerId: number, batch: Buffer, mayExceed = false): void {
+    invariant(mayExceed || this.hasRoomFor(batch.length), 'the write cache has room for what is added');
     this.#active.add(ledgerId, batch);
   }
 

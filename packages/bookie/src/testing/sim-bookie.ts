@@ -1,7 +1,8 @@
 import type { BookieCode, BookieService, EntryId, LedgerId } from '@daybook/proto';
 import { type Metrics, silentLogger } from '@daybook/runtime';
 import { EventQueue, SimClock, SimDisk, SimRandom } from '@daybook/runtime/sim';
-import { type Bookie, type BookieMetadata, openBookie } from '../bookie.js';
+import { openBookie } from '../bookie.js';
+import type { Bookie, BookieMetadata } from '../bookie-api.js';
 import { type BookieConfigInput, bookieConfigSchema } from '../config.js';
 import type { BookieLimits } from '../limits.js';
 import { type BatchOptions, makeBatch } from './batches.js';
@@ -23,6 +24,7 @@ export const smallLimits: Partial<BookieLimits> = {
   openIndexBytesMax: 8192,
   openFilesMax: 4,
   flushIntervalMs: 500,
+  diskReserveBytes: 8192,
 };
 
 export interface SimBookieOptions {

@@ -1,0 +1,76 @@
+import type { RegisteredBookie } from '@daybook/metadata';
+import type { BookieService } from '@daybook/proto';
+import type { Clock, Disk, Logger, Metrics, Random } from '@daybook/runtime';
+import type { BookieState } from './bookie-service.js';
+import type { BookieConfig } from './config.js';
+import type { CookieRecords, Identity } from './cookie.js';
+import type { JournalStatus } from './journal/journals.js';
+import type { BookieLimits } from './limits.js';
+import type { ReadOnlyReason } from './read-only-mode.js';
+import type { DirectoryStatus } from './storage/disk-monitor.js';
+
+/** Presence in the cluster, as made by {@link BookieMetadata.register}. */
+export interface Registration {
+  setWritable(isWritable: boolean): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What a bookie needs of the metadata store. */
+export interface BookieMetadata {
+  /** The cluster's id. */
+  instanceId(): Promise<string>;
+  cookies: CookieRecords;
+  register(bookie: RegisteredBookie): Promise<Registration>;
+}
+
+export interface BookieOptions {
+  config: BookieConfig;
+  /** Instead of what the configuration says; for tests. */
+  limits?: Partial<BookieLimits>;
+  clock: Clock;
+  random: Random;
+  disk: Disk;
+  logger: Logger;
+  metrics?: Metrics;
+  /** Without one the cookie is only compared between the directories. */
+  metadata?: BookieMetadata;
+  /** Directories below it may move together: see the cookie. */
+  dataDirectory?: string;
+  /** The bookie cannot go on (a failed write or sync); it answers only errors from now on. The process must exit with an error. Called at most once. */
+  onFatal(error: unknown): void;
+}
+
+/** A storage node that runs. */
+export interface Bookie extends AsyncDisposable {
+  readonly service: BookieService;
+  readonly identity: Identity;
+  readonly state: BookieState;
+  /** Tells the cluster where it is; after the servers listen. */
+  register(at: { address: string; httpAddress: string }): Promise<void>;
+  /** True while ordinary appends are refused (READ_ONLY); reads, fences and, as long as there is room, appends of a recovery are served. */
+  readonly isReadOnly: boolean;
+  status(): BookieStatus;
+  /** An operator's wish: holds until the opposite is wished, over restarts too, whatever the disks say. */
+  setReadOnly(isReadOnly: boolean): Promise<void>;
+  /** Looks at the disks now rather than at the next interval. */
+  checkDisks(): Promise<void>;
+  /** Writes everything to entry logs now, and publishes a checkpoint. */
+  flush(): Promise<void>;
+  /** Stops taking requests, answers what is under way, flushes. May be called more than once. */
+  close(): Promise<void>;
+}
+
+/** What there is to know about a bookie, for people. */
+export interface BookieStatus {
+  state: BookieState;
+  isReadOnly: boolean;
+  readOnlyReasons: readonly ReadOnlyReason[];
+  /** Whether appends of a recovery are taken. */
+  takesRecovery: boolean;
+  /** Its journal was repaired: it answers UNKNOWN_LEDGER_STATE instead of "not here". */
+  isLimbo: boolean;
+  /** False with `journalSyncData=false`: what it acknowledges may be lost when the power fails. */
+  isJournalSynced: boolean;
+  directories: readonly DirectoryStatus[];
+  journals: readonly JournalStatus[];
+}
