@@ -5,12 +5,11 @@ import type { BookiePool } from './bookie-pool.js';
 import { lastSegment } from './distribution.js';
 import { type EnsembleChangeResult, type Replacement, storeEnsembleChange } from './ensemble-change.js';
 import { ledgerErrors } from './errors.js';
-
-import type { LedgerClientOptions } from './ledger-client-options.js';
+import { isEnsembleChangeDisabled, type LedgerClientOptions } from './ledger-client-options.js';
 import { planMending } from './mend-plan.js';
 import type { Placement } from './placement.js';
 import type { TurnBatch } from './turn-batch.js';
-import type { MemberIdentity, MemberState, WriterEvent, WriterState } from './writer-state.js';
+import { hasAckQuorum, type MemberIdentity, type MemberState, type WriterEvent, type WriterState } from './writer-state.js';
 
 /** The writer as its mender sees it; the writer alone owns the state. */
 export interface Mendable {
@@ -29,7 +28,10 @@ export interface MenderDependencies {
   placement: Placement;
   bookies: BookiePool;
   logger: Logger;
-  options: Pick<LedgerClientOptions, 'addEntryTimeoutMs' | 'appendQuorumTimeoutMs'>;
+  options: Pick<
+    LedgerClientOptions,
+    'addEntryTimeoutMs' | 'appendQuorumTimeoutMs' | 'delayEnsembleChange' | 'disableEnsembleChange' | 'maxAllowedEnsembleChanges'
+  >;
 }
 
 interface Tries {
@@ -59,6 +61,7 @@ export class EnsembleMender {
   #wake: AbortController | undefined;
   /** By index, once its member has failed: when it may be tried again, and how long the next wait is. */
   readonly #tries: (Tries | undefined)[] = [];
+  #changesCount = 0;
 
   constructor(dependencies: MenderDependencies, writer: Mendable) {
     this.#d = dependencies;
@@ -112,13 +115,16 @@ export class EnsembleMender {
   /** Does what can be done now; returns how long to wait before looking again. */
   async #mend(): Promise<number> {
     const { registry, placement, clock, options } = this.#d;
-    const { members } = this.#writer.state;
+    const { state } = this.#writer;
+    const { members } = state;
+    const ensemble = members.map((member) => member.identity.bookieId);
     const plan = planMending({
       members,
       nowMs: clock.monoMs(),
       busyGraceMs: options.addEntryTimeoutMs,
       registered: (bookieId) => registry.get(bookieId),
-      pickSpares: (count, excluded) => placement.pickSpares(count, excluded),
+      pickSpares: (failed) => placement.pickReplacements(state.sizes, ensemble, failed),
+      mayReplace: (member) => this.#mayReplace(member),
     });
     if (plan.replacements.length > 0) {
       await this.#change(plan.replacements);
@@ -130,6 +136,12 @@ export class EnsembleMender {
       if (members[index]?.isFailed === true) waitMs = Math.min(waitMs, this.#waitMs(index));
     }
     return waitMs;
+  }
+
+  #mayReplace(member: MemberState): boolean {
+    const { options } = this.#d;
+    if (isEnsembleChangeDisabled(options)) return false;
+    return !options.delayEnsembleChange || member.failedWith === 'READ_ONLY' || !hasAckQuorum(this.#writer.state);
   }
 
   /** How long the member at `index` must still wait for its next try. */
@@ -163,6 +175,12 @@ export class EnsembleMender {
   async #change(replacements: readonly Replacement[]): Promise<void> {
     const { clock, records, logger, options } = this.#d;
     const writer = this.#writer;
+    if (this.#changesCount >= options.maxAllowedEnsembleChanges) {
+      const why = `its ensemble was changed ${this.#changesCount} times, and maxAllowedEnsembleChanges allows no more`;
+      writer.apply({ kind: 'stop', error: ledgerErrors.APPEND_FAILED(writer.ledgerId, why) });
+      return;
+    }
+    this.#changesCount++;
     writer.apply({ kind: 'change-began' });
     const result = await storeEnsembleChange(
       { clock, records },

@@ -20,9 +20,15 @@ export function isDefinite(reply: LacReply): boolean {
  */
 export function queryEnsemble(
   { bookies }: { bookies: BookiePool },
-  query: { sizes: QuorumSizes; ensemble: readonly BookieId[]; ask: (bookie: PooledBookie) => Promise<LacReply> },
+  query: {
+    sizes: QuorumSizes;
+    ensemble: readonly BookieId[];
+    ask: (bookie: PooledBookie) => Promise<LacReply>;
+    /** This one reply settles it. */
+    isEnough?: (reply: LacReply) => boolean;
+  },
 ): Promise<EnsembleReplies> {
-  const { sizes, ensemble, ask } = query;
+  const { sizes, ensemble, ask, isEnough } = query;
   return new Promise((resolve, reject) => {
     const replies: (LacReply | undefined)[] = ensemble.map(() => undefined);
     let openCount = ensemble.length;
@@ -34,7 +40,8 @@ export function queryEnsemble(
         sizes,
         replies.map((known) => known !== undefined && isDefinite(known)),
       );
-      if (covered || openCount === 0 || reply.code === 'UNAUTHORIZED') resolve({ replies: [...replies], isCovered: covered });
+      if (covered || openCount === 0 || reply.code === 'UNAUTHORIZED' || isEnough?.(reply) === true)
+        resolve({ replies: [...replies], isCovered: covered });
     };
     for (const [index, bookieId] of ensemble.entries()) {
       const bookie = bookies.get(bookieId);

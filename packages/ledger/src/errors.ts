@@ -2,6 +2,21 @@ import { defineErrors } from '@daybook/runtime';
 
 export const ledgerErrors = defineErrors('LEDGER', {
   NOT_FOUND: { retry: 'never', text: (id: number) => `there is no ledger ${id}: it was deleted, or never created` },
+  EXISTS: { retry: 'never', text: (id: number) => `there is a ledger ${id} already: choose another id, or leave the choice to the client` },
+  DUPLICATE_ENTRY: {
+    retry: 'never',
+    text: (ledger: number, entry: number) => `ledger ${ledger} was given entry ${entry} before: each entry id is written once`,
+  },
+  OVERLOADED: {
+    retry: 'later',
+    text: (id: number, bytesMax: number) =>
+      `appends to ledger ${id} come faster than its bookies take them, ${bytesMax} bytes wait already: wait for answers first`,
+  },
+  FORCE_FAILED: {
+    retry: 'later',
+    text: (id: number, why: string) =>
+      `not every bookie of ledger ${id} says that its entries are durable; the last-add-confirmed stays, try again: ${why}`,
+  },
   CLOSED: { retry: 'never', text: (id: number) => `ledger ${id} is closed: nothing can be added, create another one` },
   CLIENT_CLOSED: { retry: 'never', text: () => 'the ledger client was closed: this process is ending' },
   FENCED: { retry: 'never', text: (id: number) => `ledger ${id} was taken over by another writer: this one must stop` },

@@ -3,6 +3,8 @@ import type { BookieId, DigestType, EntryId, LedgerId, LedgerMetadata } from '@d
 /** Replicated append-only ledgers. Errors: `ledgerErrors` (errors.ts) and `metadataErrors`. */
 export interface LedgerClient {
   create(options: CreateLedgerOptions): Promise<LedgerWriter>;
+  /** A ledger whose entry ids, and if wanted whose own id, the caller chooses. An id that is taken is `LEDGER_EXISTS`; never to use one twice is the caller's duty. */
+  createAdv(options: CreateAdvLedgerOptions): Promise<AdvLedgerWriter>;
   /** Fences the ledger's writer, finds the end, re-replicates the tail, closes it. Afterwards nothing can be added by anybody. */
   openWithRecovery(ledgerId: LedgerId, options: OpenLedgerOptions): Promise<LedgerReader>;
   /** Changes nothing; reads up to what can be learnt of an open ledger right now. */
@@ -28,6 +30,16 @@ export interface CreateLedgerOptions {
    * Default false: `LEDGER_NOT_ENOUGH_BOOKIES`.
    */
   shrinkToAvailable?: boolean;
+  /**
+   * `DEFERRED_SYNC`: appends are acknowledged before they are durable; only `force()` makes them so, and moves the last-add-confirmed. Such a ledger cannot
+   * change its ensemble: when one of its bookies fails, it fails.
+   */
+  writeFlags?: readonly 'DEFERRED_SYNC'[];
+}
+
+export interface CreateAdvLedgerOptions extends CreateLedgerOptions {
+  /** Default: the next one that is free. */
+  ledgerId?: LedgerId;
 }
 
 export interface OpenLedgerOptions {
@@ -38,7 +50,10 @@ export interface OpenLedgerOptions {
 
 /** Told in entry order, per watermark and not per entry, from the event loop (never from inside `push`). */
 export interface AppendListener {
-  /** Every entry up to and including this id is acknowledged: on `ackQuorumSize` bookies, fsynced, under an ensemble that the metadata names. */
+  /**
+   * Every entry up to and including this id is acknowledged: on `ackQuorumSize` bookies, under an ensemble that the metadata names, fsynced (with
+   * `DEFERRED_SYNC`: not yet).
+   */
   confirmed(lastAddConfirmed: EntryId): void;
   /** The ledger takes no more; entries above `lastAddConfirmed` may or may not exist and will not be acknowledged. Called at most once, last. */
   failed(error: Error, lastAddConfirmed: EntryId): void;
@@ -47,6 +62,7 @@ export interface AppendListener {
 export interface LedgerWriter {
   readonly ledgerId: LedgerId;
   readonly metadata: LedgerMetadata;
+  /** Durable on `ackQuorumSize` bookies up to here; with `DEFERRED_SYNC` as of the last `force()`. */
   readonly lastAddConfirmed: EntryId;
   readonly lastAddPushed: EntryId;
   /** Bytes of all payloads pushed. */
@@ -65,10 +81,30 @@ export interface LedgerWriter {
   listen(listener: AppendListener): void;
   /** The hot path: copies `payload` into the batch of this turn and returns its entry id. Throws `LEDGER_CLOSED`, `LEDGER_FENCED`, ... once failed. */
   push(payload: Uint8Array): EntryId;
-  /** For everybody else (not together with `listen`): resolves when the entry is confirmed; waits while the window is full. */
+  /**
+   * For everybody else (not together with `listen`): resolves when the entry is acknowledged. Waits, in order, while the window is full, with a copy of the
+   * payload; `LEDGER_OVERLOADED` when too many bytes wait already.
+   */
   append(payload: Uint8Array): Promise<EntryId>;
+  /**
+   * Makes everything acknowledged so far durable on all bookies of the ensemble, and resolves with the last-add-confirmed. Without `DEFERRED_SYNC` there is
+   * nothing to do. Rejects with `LEDGER_FORCE_FAILED` when one of them does not say so.
+   */
+  force(): Promise<EntryId>;
   /** Waits for nothing: entries not yet confirmed fail with `LEDGER_CLOSED`. Idempotent. Rejects with `LEDGER_FENCED` when somebody else recovered it differently. */
   close(): Promise<{ lastEntryId: EntryId; length: number }>;
+}
+
+/** A writer that is told the id of each entry. */
+export interface AdvLedgerWriter
+  extends Pick<LedgerWriter, 'ledgerId' | 'metadata' | 'lastAddConfirmed' | 'isDegraded' | 'failedBookies' | 'force' | 'close'> {
+  /** The highest id below which none is missing. */
+  readonly lastAddPushed: EntryId;
+  /**
+   * Resolves when the entry is acknowledged, in the order of ids: one that is missing holds up those behind it, which are kept until then (and sent then).
+   * Rejects with `LEDGER_DUPLICATE_ENTRY`, with `LEDGER_BAD_RANGE` for what is no id, and with `LEDGER_OVERLOADED` when too many bytes wait for an id that is missing.
+   */
+  write(entryId: EntryId, payload: Uint8Array): Promise<EntryId>;
 }
 
 export interface LedgerEntry {
@@ -86,6 +122,13 @@ export interface LedgerReader {
   readonly length: number;
   /** Asks the bookies of the last segment; never goes back. */
   readLastAddConfirmed(): Promise<EntryId>;
+  /** As soon as one of them tells of more than is known; what is known when none does. May miss the newest. */
+  tryReadLastAddConfirmed(): Promise<EntryId>;
+  /**
+   * Waits, at most `timeoutMs`, until the last-add-confirmed is above `after`, and gives it with the next entry, `after + 1`. Bookies answer by themselves when it
+   * moves; ensemble changes and the end of the ledger are followed. Without an entry: nothing came in time, or the ledger is closed at `after`.
+   */
+  readLastAddConfirmedAndEntry(after: EntryId, timeoutMs: number): Promise<TailRead>;
   /**
    * Entries first..last, all of them, verified. Rejects with `LEDGER_BAD_RANGE` (below 0, backwards, beyond lastAddConfirmed), `LEDGER_NO_SUCH_ENTRY` (every
    * replica says so), `LEDGER_READ_FAILED` (unknown: try again).
@@ -96,4 +139,9 @@ export interface LedgerReader {
   /** Without the check against lastAddConfirmed: for the owner, who knows what was acknowledged. */
   readUnconfirmed(first: EntryId, last: EntryId, bytesMax: number): Promise<LedgerEntry[]>;
   close(): Promise<void>;
+}
+
+export interface TailRead {
+  lastAddConfirmed: EntryId;
+  entry?: LedgerEntry;
 }

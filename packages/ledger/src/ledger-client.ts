@@ -1,17 +1,26 @@
-import type { BookieRegistry, LedgerRecords, VersionedLedger } from '@daybook/metadata';
+import { type BookieRegistry, type BookieTopology, type LedgerRecords, metadataErrors, type VersionedLedger } from '@daybook/metadata';
 import { type BookieId, createDigest, type EntryId, type LedgerId, type LedgerMetadata } from '@daybook/proto';
 import { type Clock, type Logger, type Random, silentLogger } from '@daybook/runtime';
+import { EnsembleAdvWriter } from './adv-writer.js';
 import type { BookiePool } from './bookie-pool.js';
 import { lastSegment } from './distribution.js';
 import { ledgerErrors } from './errors.js';
 import { readLastAddConfirmed } from './lac.js';
-import type { CreateLedgerOptions, LedgerClient, LedgerReader, LedgerWriter, OpenLedgerOptions } from './ledger-api.js';
+import type {
+  AdvLedgerWriter,
+  CreateAdvLedgerOptions,
+  CreateLedgerOptions,
+  LedgerClient,
+  LedgerReader,
+  LedgerWriter,
+  OpenLedgerOptions,
+} from './ledger-api.js';
 import { defaultLedgerClientOptions, type LedgerClientOptions } from './ledger-client-options.js';
 import { EnsembleReader, type ReaderDependencies } from './ledger-reader.js';
 import { EnsembleWriter, type WriterDependencies, writerLimits } from './ledger-writer.js';
-
 import { Placement } from './placement.js';
 import { checkQuorumSizes, type QuorumSizes } from './quorum.js';
+import { regionRuleProblem } from './rack-placement.js';
 import { type RecoveryDependencies, recoverLedger } from './recovery-op.js';
 import type { MemberIdentity } from './writer-state.js';
 
@@ -22,6 +31,8 @@ export interface LedgerClientDependencies {
   registry: BookieRegistry;
   /** Shared by all clients of a process; whoever made it closes it, after the clients. */
   bookies: BookiePool;
+  /** Where bookies stand; without it all stand in one rack. Whoever made it closes it. */
+  topology?: BookieTopology;
   logger?: Logger;
   options?: Partial<LedgerClientOptions>;
 }
@@ -45,10 +56,11 @@ class EnsembleClient implements LedgerClient {
   constructor(dependencies: LedgerClientDependencies) {
     const { clock, random, records, registry, bookies } = dependencies;
     const options = { ...defaultLedgerClientOptions, ...dependencies.options };
-    const placement = new Placement({ registry, health: bookies, random });
+    const { topology } = dependencies;
+    const placement = new Placement({ registry, health: bookies, random, topology, rule: options, local: options.networkLocation });
     const logger = dependencies.logger ?? silentLogger;
     this.#random = random;
-    const limits = writerLimits(options);
+    const limits = writerLimits(options, placement);
     const writerEnded = (writer: EnsembleWriter) => void this.#writers.delete(writer);
     this.#d = { clock, records, registry, bookies, placement, logger, ...options, options, limits, writerEnded };
     this.#registryWatch = registry.onChange(() => {
@@ -56,16 +68,40 @@ class EnsembleClient implements LedgerClient {
     });
   }
 
-  async create(options: CreateLedgerOptions): Promise<LedgerWriter> {
+  create(options: CreateLedgerOptions): Promise<LedgerWriter> {
+    return this.#create(options);
+  }
+
+  async createAdv(options: CreateAdvLedgerOptions): Promise<AdvLedgerWriter> {
+    return new EnsembleAdvWriter(await this.#create(options), this.#d.options.windowBytes);
+  }
+
+  async #create(options: CreateAdvLedgerOptions): Promise<EnsembleWriter> {
     this.#checkOpen();
     checkQuorumSizes(options);
+    const regionProblem = regionRuleProblem(options, this.#d.options.minRegionsForDurability);
+    if (regionProblem !== undefined) throw ledgerErrors.BAD_QUORUM(regionProblem);
     const { sizes, members } = this.#chooseEnsemble(options);
-    const ledgerId = await this.#d.records.nextLedgerId();
-    const stored = await this.#d.records.create(ledgerId, this.#newMetadata(sizes, members, options));
+    const { ledgerId, stored } = await this.#createRecord(options.ledgerId, this.#newMetadata(sizes, members, options));
     this.#checkOpen();
-    const writer = new EnsembleWriter(this.#d, { ledgerId, stored, members });
+    const isDeferredSync = options.writeFlags?.includes('DEFERRED_SYNC') === true;
+    const writer = new EnsembleWriter(this.#d, { ledgerId, stored, members, isDeferredSync });
     this.#writers.add(writer);
     return writer;
+  }
+
+  /** An id that somebody chose for himself may be in the way of one that the store gives out: then the next one is taken. */
+  async #createRecord(chosenId: LedgerId | undefined, metadata: LedgerMetadata): Promise<{ ledgerId: LedgerId; stored: VersionedLedger }> {
+    const { records } = this.#d;
+    for (;;) {
+      const ledgerId = chosenId ?? (await records.nextLedgerId());
+      try {
+        return { ledgerId, stored: await records.create(ledgerId, metadata) };
+      } catch (error) {
+        if (!metadataErrors.EXISTS.is(error)) throw error;
+        if (chosenId !== undefined) throw ledgerErrors.EXISTS(chosenId, { cause: error });
+      }
+    }
   }
 
   async openWithRecovery(ledgerId: LedgerId, options: OpenLedgerOptions): Promise<LedgerReader> {
@@ -111,17 +147,20 @@ class EnsembleClient implements LedgerClient {
   /** Picks the bookies, or throws before anything is written. */
   #chooseEnsemble(options: CreateLedgerOptions): { sizes: QuorumSizes; members: readonly MemberIdentity[] } {
     const { ensembleSize, writeQuorumSize, ackQuorumSize } = options;
-    const { placement, registry } = this.#d;
-    const picked = placement.pick(ensembleSize, new Set());
-    const least = options.shrinkToAvailable === true ? ackQuorumSize : ensembleSize;
-    if (picked.length < least) throw ledgerErrors.NOT_ENOUGH_BOOKIES(least, placement.describeWritable(), this.#describeUnwritable());
-    const sizes = { ensembleSize: picked.length, writeQuorumSize: Math.min(writeQuorumSize, picked.length), ackQuorumSize };
-    return { sizes, members: picked.map((bookieId) => ({ bookieId, incarnation: registry.get(bookieId)?.incarnation ?? '' })) };
+    const { placement, registry, logger } = this.#d;
+    const least = this.#leastEnsembleSize(options);
+    const size = Math.max(least, Math.min(ensembleSize, placement.writableCount));
+    const sizes = { ensembleSize: size, writeQuorumSize: Math.min(writeQuorumSize, size), ackQuorumSize };
+    const chosen = placement.pickEnsemble(sizes);
+    if (chosen === undefined) throw ledgerErrors.NOT_ENOUGH_BOOKIES(least, placement.describeWritable(), placement.describeMissing());
+    const bookieIds = chosen.members.map((member) => member.bookieId);
+    if (chosen.adherence === 'fail') logger.warn({ bookieIds }, 'an ensemble spans fewer racks or regions than the placement rule asks for');
+    return { sizes, members: bookieIds.map((bookieId) => ({ bookieId, incarnation: registry.get(bookieId)?.incarnation ?? '' })) };
   }
 
-  #describeUnwritable(): string {
-    const readOnly = this.#d.registry.list().filter((bookie) => !bookie.isWritable);
-    return readOnly.map((bookie) => `${bookie.bookieId} (read-only)`).join(', ');
+  #leastEnsembleSize({ ensembleSize, writeQuorumSize, ackQuorumSize, shrinkToAvailable }: CreateLedgerOptions): number {
+    if (shrinkToAvailable === true) return ackQuorumSize;
+    return this.#d.options.opportunisticStriping ? writeQuorumSize : ensembleSize;
   }
 
   #newMetadata(sizes: QuorumSizes, members: readonly MemberIdentity[], options: CreateLedgerOptions): LedgerMetadata {

@@ -2,14 +2,20 @@ import { type LedgerRecords, metadataErrors, type VersionedLedger } from '@daybo
 import { createDigest, type Digest, type EntryId, type LedgerId, type LedgerMetadata } from '@daybook/proto';
 import { DaybookError } from '@daybook/runtime';
 import { ledgerErrors } from './errors.js';
-import { readLastAddConfirmed } from './lac.js';
-import type { LedgerEntry, LedgerReader } from './ledger-api.js';
+import { readLastAddConfirmed, tryReadLastAddConfirmed } from './lac.js';
+import { pollLac } from './lac-poll.js';
+import type { LedgerEntry, LedgerReader, TailRead } from './ledger-api.js';
 import { type ReadDependencies, readEntries } from './read-op.js';
 
 export interface ReaderDependencies extends ReadDependencies {
   records: LedgerRecords;
   readBatchBytes: number;
 }
+
+/** A poll of bookies ends after this at the latest, and begins again with what is known then. */
+const pollMsMax = 30_000;
+/** Before bookies that could not be asked are asked again. */
+const pollAgainMs = 200;
 
 /**
  * Reads one ledger. What it knows of the ensembles may grow old (an ensemble change, a repair): an open ledger's record is watched, and whenever
@@ -24,6 +30,9 @@ export class EnsembleReader implements LedgerReader {
   #lastAddConfirmed: EntryId;
   #watch: { stop(): void } | undefined;
   #isStale = false;
+  #isEnded = false;
+  /** Of those who wait for the ledger to grow: the record changed, or the reader is closed. */
+  readonly #interrupts = new Set<AbortController>();
 
   constructor(
     dependencies: ReaderDependencies,
@@ -38,6 +47,7 @@ export class EnsembleReader implements LedgerReader {
     if (!this.isClosed) {
       this.#watch = dependencies.records.watch(ledger.ledgerId, () => {
         this.#isStale = true;
+        this.#interrupt();
       });
     }
   }
@@ -70,6 +80,32 @@ export class EnsembleReader implements LedgerReader {
     return this.#lastAddConfirmed;
   }
 
+  async tryReadLastAddConfirmed(): Promise<EntryId> {
+    await this.#refreshIfStale();
+    const ledger = () => ({ ledgerId: this.ledgerId, metadata: this.metadata, digest: this.#digest, known: this.#lastAddConfirmed });
+    const ask = async () => {
+      if (!this.isClosed) this.#advance(await tryReadLastAddConfirmed(this.#d, ledger()));
+    };
+    await this.#orRefreshed(ask);
+    return this.#lastAddConfirmed;
+  }
+
+  async readLastAddConfirmedAndEntry(after: EntryId, timeoutMs: number): Promise<TailRead> {
+    if (!Number.isSafeInteger(after) || after < -1) throw ledgerErrors.BAD_RANGE(`${after} is no entry id, and not -1 for none`);
+    const { clock } = this.#d;
+    const deadlineMs = clock.monoMs() + timeoutMs;
+    let entry: LedgerEntry | undefined;
+    for (;;) {
+      await this.#refreshIfStale();
+      const leftMs = deadlineMs - clock.monoMs();
+      if (this.#lastAddConfirmed > after || this.isClosed || this.#isEnded || leftMs <= 0) break;
+      entry = await this.#waitForGrowth(after, Math.min(leftMs, pollMsMax));
+    }
+    if (this.#lastAddConfirmed <= after) return { lastAddConfirmed: this.#lastAddConfirmed };
+    if (entry === undefined) [entry] = await this.#readPart((after + 1) as EntryId, (after + 1) as EntryId, 0);
+    return { lastAddConfirmed: this.#lastAddConfirmed, entry: entry as LedgerEntry };
+  }
+
   async read(first: EntryId, last: EntryId): Promise<LedgerEntry[]> {
     this.#checkRange(first, last, true);
     const entries: LedgerEntry[] = [];
@@ -92,7 +128,35 @@ export class EnsembleReader implements LedgerReader {
   async close(): Promise<void> {
     this.#watch?.stop();
     this.#watch = undefined;
+    this.#isEnded = true;
+    this.#interrupt();
     this.#onClosed(this);
+  }
+
+  #interrupt(): void {
+    for (const interrupt of this.#interrupts) interrupt.abort();
+  }
+
+  /** One round of waiting; the entry after `after`, if it came along. */
+  async #waitForGrowth(after: EntryId, timeoutMs: number): Promise<LedgerEntry | undefined> {
+    const interrupt = new AbortController();
+    const { clock } = this.#d;
+    const startMs = clock.monoMs();
+    this.#interrupts.add(interrupt);
+    try {
+      const { ledgerId, metadata } = this;
+      const result = await pollLac(this.#d, { ledgerId, metadata, digest: this.#digest, after, timeoutMs, stop: interrupt.signal });
+      if (result.is !== 'moved') {
+        // Not at once again when bookies cannot be asked, or their answers prove nothing.
+        const againMs = Math.min(timeoutMs, startMs + pollAgainMs - clock.monoMs());
+        if (againMs > 0) await clock.sleep(againMs, interrupt.signal);
+        return undefined;
+      }
+      this.#advance(result.lastAddConfirmed);
+      return result.entry && { entryId: result.entry.entryId, payload: Buffer.from(result.entry.payload) };
+    } finally {
+      this.#interrupts.delete(interrupt);
+    }
   }
 
   async #readPart(first: EntryId, last: EntryId, bytesMax: number): Promise<LedgerEntry[]> {

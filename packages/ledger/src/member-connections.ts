@@ -30,6 +30,11 @@ export class MemberConnections {
     this.#byIndex[index] = this.#connectionTo(member);
   }
 
+  /** Undefined when the member is not reachable under the disks it was admitted with. */
+  at(index: number): PooledBookie | undefined {
+    return this.#byIndex[index];
+  }
+
   send({ index, admission, batch }: SendEffect): void {
     const connection = this.#byIndex[index];
     const answered = (code: BookieCode) => {

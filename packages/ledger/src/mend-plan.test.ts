@@ -30,7 +30,7 @@ t.test('mend plan: spare first; without one the own bookie; other disks only thr
       nowMs,
       busyGraceMs: 5_000,
       registered: (id) => known[id],
-      pickSpares: (count) => spares.slice(0, count) as BookieId[],
+      pickSpares: (failed) => new Map(failed.slice(0, spares.length).map((index, i) => [index, spares[i] as BookieId])),
     });
   const members = [member('a'), member('b', 'UNAVAILABLE'), member('c', 'UNAVAILABLE')];
   const up = { b: registered('1'), c: registered('1'), s: registered('7') };
@@ -43,4 +43,20 @@ t.test('mend plan: spare first; without one the own bookie; other disks only thr
   const busy = [member('a'), member('b', 'TOO_MANY_REQUESTS'), member('c')];
   t.same(plan(busy, ['s'], up, 4_999), { replacements: [], readmissions: [1] });
   t.same(plan(busy, ['s'], up, 5_000).replacements.length, 1);
+});
+
+t.test('mend plan: a member that may not lose its place now → waits for its own bookie, also for other disks', async (t) => {
+  const up = (incarnation: string) => ({ bookieId: 'b' as BookieId, address: '', httpAddress: '', incarnation, isWritable: true });
+  const plan = (incarnation: string, mayReplace: boolean) =>
+    planMending({
+      members: [member('a'), member('b', 'UNAVAILABLE'), member('c')],
+      nowMs: 0,
+      busyGraceMs: 5_000,
+      registered: () => up(incarnation),
+      pickSpares: (failed) => new Map(failed.map((index) => [index, 's' as BookieId])),
+      mayReplace: () => mayReplace,
+    });
+  t.same(plan('1', false), { replacements: [], readmissions: [1] });
+  t.same(plan('2', false), { replacements: [], readmissions: [] });
+  t.equal(plan('2', true).replacements[0]?.to, 's');
 });

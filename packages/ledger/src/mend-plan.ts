@@ -9,7 +9,10 @@ export interface MendInput {
   /** A member that only says "too many requests" is given this long before somebody else gets its place. */
   readonly busyGraceMs: number;
   registered(bookieId: BookieId): RegisteredBookie | undefined;
-  pickSpares(count: number, excluded: ReadonlySet<BookieId>): BookieId[];
+  /** Spares for the members at these indexes, as far as there are any. */
+  pickSpares(failed: readonly number[]): ReadonlyMap<number, BookieId>;
+  /** Whether this member may lose its place now; default: always. */
+  mayReplace?(member: MemberState): boolean;
 }
 
 export interface MendPlan {
@@ -25,12 +28,12 @@ export interface MendPlan {
  */
 export function planMending(input: MendInput): MendPlan {
   const failed = input.members.flatMap((member, index) => (member.isFailed ? [{ member, index }] : []));
-  const replaceable = failed.filter(({ member }) => !isBusy(member, input));
-  const spares =
-    replaceable.length === 0 ? [] : input.pickSpares(replaceable.length, new Set(input.members.map((member) => member.identity.bookieId)));
-  const replacements: Replacement[] = spares.map((to, i) => {
-    const { index, member } = replaceable[i] as (typeof replaceable)[number];
-    return { index, from: member.identity.bookieId, to, incarnation: input.registered(to)?.incarnation ?? '' };
+  const mayReplace = (member: MemberState) => input.mayReplace?.(member) ?? true;
+  const replaceable = failed.filter(({ member }) => !isBusy(member, input) && mayReplace(member));
+  const spares = replaceable.length === 0 ? noSpares : input.pickSpares(replaceable.map(({ index }) => index));
+  const replacements: Replacement[] = replaceable.flatMap(({ index, member }) => {
+    const to = spares.get(index);
+    return to === undefined ? [] : [{ index, from: member.identity.bookieId, to, incarnation: input.registered(to)?.incarnation ?? '' }];
   });
   const replaced = new Set(replacements.map(({ index }) => index));
   const readmissions: number[] = [];
@@ -39,10 +42,12 @@ export function planMending(input: MendInput): MendPlan {
     const registered = replaced.has(index) ? undefined : input.registered(bookieId);
     if (registered?.isWritable !== true) continue;
     if (registered.incarnation === incarnation) readmissions.push(index);
-    else replacements.push({ index, from: bookieId, to: bookieId, incarnation: registered.incarnation });
+    else if (mayReplace(member)) replacements.push({ index, from: bookieId, to: bookieId, incarnation: registered.incarnation });
   }
   return { replacements, readmissions };
 }
+
+const noSpares: ReadonlyMap<number, BookieId> = new Map();
 
 function isBusy(member: MemberState, input: MendInput): boolean {
   return member.failedWith === 'TOO_MANY_REQUESTS' && input.nowMs - member.failedAtMs < input.busyGraceMs;

@@ -191,10 +191,9 @@ export class RecoveryWriter {
   #takeSpares(failed: readonly number[]): void {
     const ensemble = this.#state.members.map((member) => member.identity.bookieId);
     const members = this.#state.members.map((member) => member.identity);
-    const spares = this.#d.placement.pickSpares(failed.length, new Set(ensemble));
-    if (spares.length === 0) return;
-    for (const [place, bookieId] of spares.entries()) {
-      const index = failed[place] as number;
+    const spares = this.#d.placement.pickReplacements(this.#metadata, ensemble, failed);
+    if (spares.size === 0) return;
+    for (const [index, bookieId] of spares) {
       const member = this.#identityOf(bookieId);
       members[index] = member;
       ensemble[index] = bookieId;
@@ -211,6 +210,7 @@ export class RecoveryWriter {
         return ledgerErrors.UNAUTHORIZED(this.#ledgerId);
       case 'fenced':
       case 'bad-request':
+      case 'stranded':
         return ledgerErrors.RECOVERY_FAILED(this.#ledgerId, `bookie ${failure.bookieId} refused a recovered entry (${failure.reason})`);
       case 'timeout':
         return ledgerErrors.RECOVERY_FAILED(this.#ledgerId, `a recovered entry was not acknowledged for ${this.#d.appendQuorumTimeoutMs} ms`);

@@ -21,6 +21,7 @@ export interface TurnBatcherOptions {
   masterKey: Uint8Array;
   digest: Digest;
   isRecovery: boolean;
+  isDeferredSync?: boolean;
 }
 
 /** Collects the entries pushed in one turn of the event loop into as few batches as their size limit allows. Each entry is encoded once per blob it goes into. */
@@ -36,10 +37,10 @@ export class TurnBatcher {
   #builtAtMs = 0;
 
   constructor(options: TurnBatcherOptions) {
-    const { sizes, ledgerId, masterKey, digest, isRecovery } = options;
+    const { sizes, ledgerId, masterKey, digest, isRecovery, isDeferredSync = false } = options;
     this.#sizes = sizes;
     const count = sizes.ensembleSize === sizes.writeQuorumSize ? 1 : sizes.ensembleSize;
-    this.#builders = Array.from({ length: count }, () => new AppendBatchBuilder({ ledgerId, masterKey, digest, isRecovery }));
+    this.#builders = Array.from({ length: count }, () => new AppendBatchBuilder({ ledgerId, masterKey, digest, isRecovery, isDeferredSync }));
   }
 
   /** Bytes collected and not yet taken. */

@@ -3,7 +3,7 @@ import { invariant } from '@daybook/runtime';
 import { BatchQueue, type PendingBatch } from './batch-queue.js';
 import { storesAnyOf } from './distribution.js';
 import { canReachAckQuorum, type QuorumSizes } from './quorum.js';
-import { QuorumAcks } from './quorum-acks.js';
+import { type DomainRule, QuorumAcks } from './quorum-acks.js';
 
 /**
  * The deciding half of a ledger writer: what is sent to whom, what is confirmed, who has failed. No await, no I/O, no clock.
@@ -21,6 +21,8 @@ import { QuorumAcks } from './quorum-acks.js';
 export interface WriterState<B extends PendingBatch> {
   readonly sizes: QuorumSizes;
   readonly limits: WriterLimits;
+  /** What a member answered may not be durable yet, and nothing is kept to send it elsewhere: the first failure of a member is the writer's. */
+  readonly isDeferredSync: boolean;
   readonly acks: QuorumAcks;
   readonly members: MemberState[];
   /** `members[i].ackedUpTo`, side by side for the arithmetic. */
@@ -47,6 +49,8 @@ export type WriterFailure =
   | { readonly reason: 'fenced' | 'unauthorized' | 'bad-request'; readonly bookieId: BookieId }
   /** The oldest entry waited too long; `quorumLost` says that too few bookies take entries. */
   | { readonly reason: 'timeout'; readonly quorumLost: boolean }
+  /** A member of a ledger with deferred sync failed. */
+  | { readonly reason: 'stranded'; readonly bookieId: BookieId; readonly code: BookieCode }
   | { readonly reason: 'stopped'; readonly error: Error };
 
 export interface MemberIdentity {
@@ -77,6 +81,8 @@ export interface WriterLimits {
   readonly lagBytesMax: number;
   /** ... the oldest of them for this long, is too slow and counts as failed. */
   readonly lagMsMax: number;
+  /** An entry is confirmed only with copies in that many fault domains. */
+  readonly faultDomains?: { readonly domainsMin: number; domainOf(bookieId: BookieId): string } | undefined;
 }
 
 export type WriterEvent<B extends PendingBatch> =
@@ -108,6 +114,7 @@ export type WriterEffect<B extends PendingBatch> =
 export interface NewWriterState {
   sizes: QuorumSizes;
   limits: WriterLimits;
+  isDeferredSync?: boolean;
   members: readonly MemberIdentity[];
   /** Entries up to here need no confirmation: -1 for a new ledger, what recovery found otherwise. */
   lastConfirmed: number;
@@ -129,6 +136,7 @@ export function newWriterState<B extends PendingBatch>(from: NewWriterState): Wr
   return {
     sizes: from.sizes,
     limits: from.limits,
+    isDeferredSync: from.isDeferredSync === true,
     acks: new QuorumAcks(from.sizes),
     members: from.members.map(member),
     ackedUpTo: from.members.map(() => from.lastConfirmed),
@@ -248,7 +256,7 @@ function answeredBatch<B extends PendingBatch>(state: WriterState<B>, index: num
 /** Confirms whole batches only, so that the length at lastConfirmed is always known. */
 function confirm<B extends PendingBatch>(state: WriterState<B>, effects: WriterEffect<B>[]): void {
   if (state.phase.at !== 'open') return; // Not while the metadata may be about to name others (P1).
-  const covered = state.acks.confirmedUpTo(state.ackedUpTo, state.lastConfirmed, state.lastAppended);
+  const covered = state.acks.confirmedUpTo(state.ackedUpTo, state.lastConfirmed, state.lastAppended, domainRule(state));
   const before = state.lastConfirmed;
   for (;;) {
     const batch = state.batches.get(state.nextConfirm);
@@ -258,6 +266,12 @@ function confirm<B extends PendingBatch>(state: WriterState<B>, effects: WriterE
     state.nextConfirm++;
   }
   if (state.lastConfirmed > before) effects.push({ kind: 'confirmed', upTo: state.lastConfirmed });
+}
+
+function domainRule<B extends PendingBatch>({ limits, members }: WriterState<B>): DomainRule | undefined {
+  if (limits.faultDomains === undefined) return undefined;
+  const { domainsMin, domainOf } = limits.faultDomains;
+  return { domainsMin, domains: members.map((member) => domainOf(member.identity.bookieId)) };
 }
 
 /** Lets go of batches that are confirmed and that no live member still owes an answer for. */
@@ -282,7 +296,8 @@ function failMember<B extends PendingBatch>(
   member.failedAtMs = why.nowMs;
   member.admission++;
   effects.push({ kind: 'member-failed', index, code: why.code });
-  release(state);
+  if (state.isDeferredSync) fail(state, { reason: 'stranded', bookieId: member.identity.bookieId, code: why.code }, effects);
+  else release(state);
 }
 
 function memberLost<B extends PendingBatch>(state: WriterState<B>, index: number, nowMs: number, effects: WriterEffect<B>[]): void {
@@ -333,6 +348,7 @@ function tick<B extends PendingBatch>(state: WriterState<B>, nowMs: number, effe
     const waitedMs = nowMs - Math.max(oldest.builtAtMs, member.admittedAtMs);
     const isTooSlow = waitedMs >= state.limits.lagMsMax && lagBytes(state, member) >= state.limits.lagBytesMax;
     if (waitedMs >= state.limits.appendTimeoutMs || isTooSlow) failMember(state, index, { code: 'TIMEOUT', nowMs }, effects);
+    if (state.phase.at === 'failed') return;
   }
   const head = state.batches.get(state.nextConfirm);
   if (head !== undefined && nowMs - head.builtAtMs >= state.limits.quorumTimeoutMs) {

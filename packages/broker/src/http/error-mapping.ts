@@ -55,6 +55,10 @@ const metadataStatus: StatusTable<typeof metadataErrors> = {
 
 const ledgerStatus: StatusTable<typeof ledgerErrors> = {
   NOT_FOUND: 'internal',
+  EXISTS: 'internal',
+  DUPLICATE_ENTRY: 'internal',
+  OVERLOADED: 503,
+  FORCE_FAILED: 503,
   CLOSED: 503,
   CLIENT_CLOSED: 503,
   LAC_UNKNOWN: 503,
