@@ -4,6 +4,7 @@ import type { JournalOutcome } from './journal/journal.js';
 import { encodeLacRecord, recordTypes } from './journal/journal-format.js';
 import type { Journals } from './journal/journals.js';
 import type { Lacs } from './lacs.js';
+import type { ReadOnlyMode } from './read-only-mode.js';
 import type { LedgerStorage } from './storage/ledger-storage.js';
 
 export interface AppendPathOptions {
@@ -14,6 +15,7 @@ export interface AppendPathOptions {
   journalQueueBytesMax: number;
   heldBytesMax: number;
   onChange(): void;
+  readOnly: Pick<ReadOnlyMode, 'admits'>;
   onRoomNeeded(): void;
 }
 
@@ -143,10 +145,11 @@ export class AppendPath {
     if (batch.bytes.length > this.#options.batchBytesMax) return 'BAD_REQUEST';
     // What was sent before these was only promised to be written, and is gone: a bookie that died in between must not go on as if it were there.
     if (batch.isDeferredSync && storage.lastEntryId(batch.ledgerId) < batch.previousEntryId()) return 'IO_ERROR';
-    if (!states.has(batch.ledgerId)) return 'OK';
-    if (!states.keyMatches(batch.ledgerId, batch.masterKey())) return 'UNAUTHORIZED';
-    if (!batch.isRecovery && states.isFenced(batch.ledgerId)) return 'FENCED';
-    return 'OK';
+    if (states.has(batch.ledgerId)) {
+      if (!states.keyMatches(batch.ledgerId, batch.masterKey())) return 'UNAUTHORIZED';
+      if (!batch.isRecovery && states.isFenced(batch.ledgerId)) return 'FENCED';
+    }
+    return this.#options.readOnly.admits(batch) ? 'OK' : 'READ_ONLY';
   }
 }
 

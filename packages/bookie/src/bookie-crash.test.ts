@@ -1,6 +1,5 @@
-import { below } from '@daybook/runtime';
-import { SimRandom } from '@daybook/runtime/sim';
 import t from 'tap';
+import { runBookieLife } from './testing/bookie-life.js';
 import { BookieModel } from './testing/bookie-model.js';
 import { SimBookie } from './testing/sim-bookie.js';
 
@@ -52,56 +51,11 @@ t.test('bookie: power cut at every disk operation, and again while starting → 
   }
 });
 
-/** Random work with random crashes and stalls. */
-async function randomLife(seed: number): Promise<void> {
-  const sim = new SimBookie({ seed, limits });
-  const random = new SimRandom(`work ${seed}`);
-  const model = new BookieModel();
-  const next = new Map<number, number>();
-  const failures: unknown[] = [];
-  await sim.start();
-  for (let life = 0; life < 4; life++) {
-    const work: Promise<void>[] = [];
-    for (let step = 0; step < 60; step++) {
-      work.push(
-        randomStep(sim, model, random, next).catch((error: unknown) => {
-          failures.push(error);
-        }),
-      );
-      if (below(random, 3) === 0) await sim.queue.runFor(below(random, 8));
-      if (below(random, 20) === 0) sim.disk.stallFor(below(random, 50));
-    }
-    if (below(random, 2) === 0) await sim.settle(Promise.all(work));
-    const keep = (['random', 'none', 'all'] as const)[below(random, 3)];
-    if (below(random, 4) === 0 && sim.bookie !== undefined) await sim.close();
-    await sim.restart(keep ?? 'random');
-    if (failures.length > 0) throw failures[0];
-    await model.verify(sim);
-  }
-  await sim.close();
-}
-
-function randomStep(sim: SimBookie, model: BookieModel, random: SimRandom, next: Map<number, number>): Promise<void> {
-  const ledger = below(random, 6);
-  const first = next.get(ledger) ?? 0;
-  const kind = below(random, 20);
-  if (kind === 0) return sim.bookie?.flush() ?? Promise.resolve();
-  if (kind === 1 && below(random, 3) === 0) return model.fence(sim, ledger);
-  if (kind < 6) return model.read(sim, ledger, below(random, first + 2), 1 + below(random, 12));
-  const count = 1 + below(random, 12);
-  const step = below(random, 5) === 0 ? 2 : 1;
-  const isAgain = below(random, 8) === 0;
-  const from = isAgain ? below(random, first + 1) : first;
-  if (!isAgain) next.set(ledger, from + count * step);
-  // One size per ledger, so that an entry sent again is the same entry.
-  return model.append(sim, { ledger, first: from, count, step, bytes: 20 + ledger * 60, isRecovery: isAgain });
-}
-
-t.test('bookie: random work, power cuts and restarts → always what the model allows', async (t) => {
+t.test('bookie: random work, full disks, power cuts and restarts → always what the model allows', async (t) => {
   const seeds = Number(process.env.BOOKIE_SEEDS ?? 40);
   for (let seed = 1; seed <= seeds; seed++) {
     try {
-      await randomLife(seed);
+      await runBookieLife(seed);
     } catch (error) {
       t.comment(`seed ${seed}`);
       throw error;

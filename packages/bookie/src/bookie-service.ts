@@ -58,7 +58,7 @@ export class StoredBookie implements BookieService {
 
   append(batch: AppendBatch, done: (code: BookieCode) => void): void {
     const { appends, metrics, clock } = this.#parts;
-    const refusal = this.#refusal() ?? (this.#parts.readOnly.admits(batch) ? undefined : 'READ_ONLY');
+    const refusal = this.#refusal();
     if (refusal !== undefined) {
       answerSoon(refusal, done);
       return;

@@ -270,6 +270,7 @@ class RunningBookie implements Bookie {
       storage,
       lacs: this.#lacs,
       journals,
+      readOnly,
       batchBytesMax: this.#limits.batchBytesMax,
       journalQueueBytesMax: this.#limits.journalQueueBytesMax,
       heldBytesMax: this.#limits.heldAppendsBytesMax,

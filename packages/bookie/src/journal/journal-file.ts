@@ -68,6 +68,8 @@ export class JournalFile {
     if (this.#end + bytes.length > this.#filledTo) await this.#fill(this.#end + bytes.length);
     await this.#file.writeAt(this.#end, bytes);
     this.#end += bytes.length;
+    // A disk without room for the zeros may have had it for the commit: zeros go behind it, never over it.
+    this.#filledTo = Math.max(this.#filledTo, this.#end);
   }
 
   async close(): Promise<void> {

@@ -313,3 +313,23 @@ t.test('journal: file of a certain age → followed by another one at the next r
   await world.queue.complete(world.append(journal, 'b'));
   t.equal(journal.mark().fileId, 2);
 });
+
+t.test('journal: room for a commit but not for zeros ahead of it → durable; zeros written later do not go over it', async (t) => {
+  for (let room = 512; room <= 4096; room += 512) {
+    const world = new World(room);
+    const journal = await world.open(undefined, { prefillBytes: 2048 });
+    world.disk.setCapacityBytes((await world.queue.complete(used(world))) + room);
+    const durable: string[] = [];
+    for (const text of texts(9, 400)) {
+      if ((await world.queue.complete(world.append(journal, text))) === 'durable') durable.push(text);
+      if (text.startsWith('5:')) world.disk.setCapacityBytes(1 << 30);
+    }
+    t.ok(durable.length > 3);
+    world.crash('random');
+    t.strictSame(
+      (await world.replay()).bodies.filter((body) => durable.includes(body)),
+      durable,
+      `${room} bytes`,
+    );
+  }
+});

@@ -6,6 +6,7 @@ import type { Bookie, BookieMetadata } from '../bookie-api.js';
 import { type BookieConfigInput, bookieConfigSchema } from '../config.js';
 import type { BookieLimits } from '../limits.js';
 import { type BatchOptions, makeBatch } from './batches.js';
+import { type DirectoryFault, FaultyDisk } from './faulty-disk.js';
 
 /** Small bounds, so that a short test rolls files, fills caches and seals logs. */
 export const smallLimits: Partial<BookieLimits> = {
@@ -43,6 +44,8 @@ export class SimBookie {
   clock: SimClock;
   bookie: Bookie | undefined;
   fatal: unknown;
+  /** Troubles of single directories, over all runs. */
+  readonly faults = new Map<string, DirectoryFault>();
   #runs = 0;
   readonly #options: SimBookieOptions;
 
@@ -70,7 +73,7 @@ export class SimBookie {
       config: bookieConfigSchema.parse({ journalDirectories: ['/data/journal'], ledgerDirectories: ['/data/ledgers'], ...config }),
       limits: { ...smallLimits, ...limits },
       clock,
-      disk,
+      disk: new FaultyDisk(disk, this.faults),
       random: new SimRandom(`${this.queue.seed} ${this.#runs}`),
       logger: silentLogger,
       dataDirectory: '/data',
