@@ -18,7 +18,7 @@ function environmentOf(own) {
   return { ...Object.fromEntries(others), TAP_TIMEOUT: String(testSeconds), FORCE_COLOR: '0', ...own };
 }
 
-/** A test is what stands at the top level of the file's TAP; its subtests are part of it, and told when they fail. */
+/** A test is a subtest at the top level of the file's TAP; what is in it is part of it, and told when it fails. A file without any is one test. */
 export async function runTestFile(file, environment) {
   const startMs = performance.now();
   const result = { passed: 0, failed: 0, skipped: 0, details: '', ms: 0 };
@@ -47,6 +47,7 @@ export async function runTestFile(file, environment) {
     if (errors.length > errorLinesMax) errors.shift();
   });
   let failureIndent = -1;
+  let bareAssertions = 0;
   createInterface({ input: child.stdout }).on('line', (line) => {
     alive();
     const test = /^( *)(not )?ok\b(.*)$/.exec(line);
@@ -54,7 +55,12 @@ export async function runTestFile(file, environment) {
       const [, { length: indent }, not, rest] = test;
       const isForgiven = /# *(SKIP|TODO)\b/i.test(rest);
       const isFailure = not !== undefined && !isForgiven;
-      if (indent === 0) result[isForgiven ? 'skipped' : isFailure ? 'failed' : 'passed']++;
+      if (indent === 0) {
+        if (isForgiven) result.skipped++;
+        else if (isFailure) result.failed++;
+        else if (/ # time=/.test(rest)) result.passed++;
+        else bareAssertions++;
+      }
       failureIndent = isFailure ? indent : -1;
       if (isFailure) details.push(line);
       return;
@@ -75,6 +81,7 @@ export async function runTestFile(file, environment) {
   result.ms = performance.now() - startMs;
   if (hangs) details.push(`not ok - it was silent for ${silentMsMax / 1000} s and was ended`);
   else if (code !== 0 && result.failed === 0) details.push(`not ok - it ended with ${signal ?? `exit code ${code}`}`);
+  if (result.passed + result.failed + result.skipped === 0 && bareAssertions > 0) result.passed = 1;
   if (result.passed + result.failed + result.skipped === 0 && code === 0) details.push('not ok - it holds no tests');
   if (details.length > 0 && result.failed === 0) result.failed = 1;
   if (result.failed > 0) {
