@@ -1,4 +1,4 @@
-import type { BookieRegistry } from '@daybook/metadata';
+import type { BookieRegistry, BookieTopology } from '@daybook/metadata';
 import type { BookieId } from '@daybook/proto';
 import { type Clock, invariant, type Logger, type Random } from '@daybook/runtime';
 import { BookiePool } from '../bookie-pool.js';
@@ -73,16 +73,25 @@ export class MemoryCluster {
     options,
     logger,
     registry = this.registry,
+    topology,
   }: {
     options?: Partial<LedgerClientOptions>;
     logger?: Logger;
     registry?: BookieRegistry;
+    topology?: BookieTopology;
   } = {}): ClusterClient {
     const clock = this.#clock;
     const records = new MemoryRecords(this.store, clock);
     const shared = { clock, registry, ...(logger !== undefined && { logger }) };
     const pool = new BookiePool({ ...shared, connect: ({ bookieId }) => this.bookie(bookieId).connect() });
-    const client = createLedgerClient({ ...shared, random: this.#random, records, bookies: pool, ...(options !== undefined && { options }) });
+    const client = createLedgerClient({
+      ...shared,
+      random: this.#random,
+      records,
+      bookies: pool,
+      ...(options !== undefined && { options }),
+      ...(topology !== undefined && { topology }),
+    });
     return { client, records, pool };
   }
 }
