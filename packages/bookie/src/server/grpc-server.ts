@@ -28,7 +28,7 @@ import { AppendSession } from './append-session.js';
 export const bookieServerErrors = defineErrors('BOOKIE_SERVER', {
   LISTEN: {
     retry: 'never',
-    text: (address: string, detail: string) => `the bookie cannot listen on ${address}: ${detail}. Choose another bookiePort, or end what uses it`,
+    text: (address: string, detail: string) => `the bookie cannot listen on ${address}: ${detail}. Choose another port, or end what uses it`,
   },
 });
 

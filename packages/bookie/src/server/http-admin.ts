@@ -5,7 +5,7 @@ import { defineErrors, type Logger, type Metrics } from '@daybook/runtime';
 export const bookieHttpErrors = defineErrors('BOOKIE_HTTP', {
   LISTEN: {
     retry: 'never',
-    text: (address: string, detail: string) => `the bookie's HTTP service cannot listen on ${address}: ${detail}. Choose another httpServerPort`,
+    text: (address: string, detail: string) => `the bookie's HTTP service cannot listen on ${address}: ${detail}. Choose another httpPort`,
   },
 });
 
