@@ -61,6 +61,7 @@ export class AuditorTerm {
   /** Ledgers to look at again once they are closed. */
   readonly #open = new Set<LedgerId>();
   #delay: RecoveryDelay | undefined;
+  #isDelayRead = false;
   #isForced = false;
   #bookieCheckDueMs: number;
   #pending: ReadonlySet<BookieId> = new Set();
@@ -165,10 +166,12 @@ export class AuditorTerm {
   /** The same delay written again, or 0, asks for an audit at once. */
   async #readDelay(): Promise<void> {
     const before = this.#delay;
-    this.#delay = await this.#d.settings.readDelay();
-    const now = this.#delay;
-    if (before === undefined || now === undefined || before.version === now.version) return;
-    if (now.seconds === before.seconds || now.seconds === 0) {
+    const isFirst = !this.#isDelayRead;
+    const now = await this.#d.settings.readDelay();
+    this.#delay = now;
+    this.#isDelayRead = true;
+    if (isFirst || now === undefined || before?.version === now.version) return;
+    if (now.seconds === 0 || now.seconds === (before?.seconds ?? this.#options.lostBookieRecoveryDelaySeconds)) {
       this.#isForced = true;
       this.#d.logger.info({}, 'an audit was asked for');
     }

@@ -1,5 +1,5 @@
 import { type LedgerRecords, metadataErrors, type VersionedLedger } from '@daybook/metadata';
-import type { LedgerId } from '@daybook/proto';
+import type { BookieId, LedgerId } from '@daybook/proto';
 import { errorCode, type Logger } from '@daybook/runtime';
 import { repairErrors } from './errors.js';
 
@@ -61,6 +61,6 @@ async function visitOne(
 }
 
 /** The bookies that a ledger's record names, each once. */
-export function bookiesOf({ metadata }: VersionedLedger): Set<VersionedLedger['metadata']['segments'][number]['ensemble'][number]> {
+export function bookiesOf({ metadata }: VersionedLedger): Set<BookieId> {
   return new Set(metadata.segments.flatMap(({ ensemble }) => ensemble));
 }

@@ -10,7 +10,7 @@ export interface ReplicationWorkerOptions {
   openLedgerRereplicationGracePeriodMs: number;
   /** The longest wait after a failed repair. Default 300,000. */
   lockReleaseOfFailedLedgerGracePeriodMs: number;
-  /** Between looks at the list while nothing calls, and the shortest wait after a failure. Default 5,000. */
+  /** A ledger that could not be repaired is not tried sooner again, even when bookies come and go. Default 5,000. */
   rwRereplicateBackoffMs: number;
   /** Failed repairs of one ledger after which it is given up: said loudly, and tried again only when bookies come or go, or after an hour. Default 10. */
   repairRoundsMax: number;
@@ -30,6 +30,9 @@ export const defaultReplicationWorkerOptions: ReplicationWorkerOptions = {
 const workingLedgersMax = 1_000;
 const givenUpRetryMs = 3_600_000;
 const storeAwayMs = 1_000;
+/** Between looks at the list while nothing calls. */
+const idleLookMs = 5_000;
+const busyLookMs = 1_000;
 
 /**
  * Takes marked ledgers in random order, several at a time, and repairs them. Looks again before it copies anything: whatever the mark says, only what is
@@ -98,7 +101,7 @@ export class ReplicationWorker {
 
   async #takeWork(stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
-      let waitMs = this.#options.rwRereplicateBackoffMs;
+      let waitMs = idleLookMs;
       try {
         if (await this.#d.settings.isEnabled()) waitMs = await this.#takeSome(stop);
       } catch (error) {
@@ -124,7 +127,9 @@ export class ReplicationWorker {
       if (!isBegun) await work.lock.release();
     }
     const dueMs = this.#troubled.nextDueMs() ?? Number.POSITIVE_INFINITY;
-    return Math.max(1, Math.min(this.#options.rwRereplicateBackoffMs, dueMs - clock.monoMs()));
+    // The first mark after none calls; more of them do not.
+    const lookMs = (await underReplication.isEmpty()) ? idleLookMs : busyLookMs;
+    return Math.max(1, Math.min(lookMs, dueMs - clock.monoMs()));
   }
 
   /** Others may have repaired what was too much for this worker. */

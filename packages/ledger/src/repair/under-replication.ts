@@ -89,6 +89,10 @@ export class UnderReplication {
     return count;
   }
 
+  async isEmpty(): Promise<boolean> {
+    return (await this.#store.children(paths.underreplicatedLedgers)).length === 0;
+  }
+
   /** Some marked ledger, with its lock; undefined when there is none that is free. */
   async take(isSkipped: (id: LedgerId) => boolean = () => false): Promise<RepairWork | undefined> {
     const locked = await this.locks.lockedLedgers();
