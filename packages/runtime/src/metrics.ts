@@ -40,19 +40,32 @@ export const latencySecondsBuckets: readonly number[] = [
 /** From 64 bytes to 4 MiB. */
 export const sizeBytesBuckets: readonly number[] = [64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304];
 
+type MetricClasses = Pick<typeof PromClient, 'Registry' | 'Counter' | 'Gauge' | 'Histogram'>;
+
+const load = createRequire(import.meta.url);
+
+/** Loaded when they are used, and alone: the whole package takes ten times as long, which every start of a server would pay for. */
+function loadMetricClasses(): MetricClasses {
+  return {
+    Registry: load('prom-client/lib/registry') as MetricClasses['Registry'],
+    Counter: load('prom-client/lib/counter') as MetricClasses['Counter'],
+    Gauge: load('prom-client/lib/gauge') as MetricClasses['Gauge'],
+    Histogram: load('prom-client/lib/histogram') as MetricClasses['Histogram'],
+  };
+}
+
 /**
  * One node's metrics. Never global: two nodes in one process have two registries. Asking for a name again gives the same family.
  */
 export class Metrics {
-  readonly #client: typeof PromClient;
+  readonly #client: MetricClasses;
   readonly #registry: PromClient.Registry;
   readonly #families = new Map<string, { kind: string; labels: string; family: unknown }>();
 
   constructor({ processMetrics = false }: { processMetrics?: boolean } = {}) {
-    // Loaded here: importing this file must cost nothing to commands that measure nothing.
-    this.#client = createRequire(import.meta.url)('prom-client') as typeof PromClient;
+    this.#client = loadMetricClasses();
     this.#registry = new this.#client.Registry();
-    if (processMetrics) this.#client.collectDefaultMetrics({ register: this.#registry });
+    if (processMetrics) (load('prom-client') as typeof PromClient).collectDefaultMetrics({ register: this.#registry });
   }
 
   counter<Name extends string = never>(options: MetricOptions<Name>): MetricFamily<Counter, Name> {

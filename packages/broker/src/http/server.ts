@@ -19,6 +19,13 @@ export interface HttpServerOptions {
 
 const requestMs = 60_000;
 
+/** Our routes have no JSON schemas: without their compilers Fastify starts in a tenth of the time. */
+const noSchemas = { compilersFactory: { buildValidator: compilesNothing, buildSerializer: compilesNothing } };
+
+function compilesNothing(): never {
+  throw new Error('routes have no JSON schemas');
+}
+
 /**
  * The HTTP server. Fastify reads requests and writes answers; which handler a path belongs to is decided by our own router on the undecoded path, as
  * names may contain encoded slashes and percent signs.
@@ -29,6 +36,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     bodyLimit: options.bodyBytesMax,
     requestTimeout: requestMs,
     forceCloseConnections: 'idle',
+    schemaController: noSchemas,
     return503OnClosing: true,
     rewriteUrl: () => '/',
     clientErrorHandler: answerMalformed,
