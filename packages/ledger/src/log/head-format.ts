@@ -10,9 +10,9 @@ import { noTxId, type TransactionId, txIdFromBigInt, txIdToBigInt } from './tran
 export interface LogHead {
   /** `deleting`: whoever finds it may finish that. */
   readonly state: 'open' | 'deleting';
-  /** Rises with each owner: what a writer changes here it changes only while it finds its own epoch. */
+  /** Rises with each owner. */
   readonly epoch: number;
-  /** The last owner, for people. */
+  /** The last owner: who, then `#` and a token that no other claim has. A writer changes the head only while it finds its own claim. */
   readonly owner: string;
   /** The highest number ever given to a segment. */
   readonly highestSequence: number;

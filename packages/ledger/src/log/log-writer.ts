@@ -9,7 +9,7 @@ import type { LogPosition } from './log-position.js';
 import { recordBytesMax } from './record-format.js';
 import {
   allocateLedger,
-  checkEpoch,
+  checkClaim,
   completeSegment,
   dropSegment,
   releaseAllocated,
@@ -43,7 +43,7 @@ const rollRetryDelayMs = 5_000;
 export class SegmentedLogWriter implements LogWriter {
   readonly #d: LogWriterDependencies;
   readonly #lock: LogLock;
-  readonly #epoch: number;
+  readonly #claim: string;
   readonly #tasks: TaskSet;
   readonly #budget: ByteBudget;
   /** Wait for room in the window. */
@@ -70,7 +70,7 @@ export class SegmentedLogWriter implements LogWriter {
   constructor(dependencies: LogWriterDependencies, lock: LogLock, head: LogHead) {
     this.#d = dependencies;
     this.#lock = lock;
-    this.#epoch = head.epoch;
+    this.#claim = head.owner;
     this.#lastTxId = head.lastTxId;
     this.#isEnded = head.lastTxId === endOfStreamTxId;
     this.#recordsBefore = head.recordsCount;
@@ -124,7 +124,7 @@ export class SegmentedLogWriter implements LogWriter {
 
   async truncate(position: LogPosition): Promise<void> {
     this.#checkNotOver();
-    checkEpoch(this.name, (await this.#d.metadata.readHead()).head, this.#epoch);
+    checkClaim(this.name, (await this.#d.metadata.readHead()).head, this.#claim);
     await truncateLog(this.#d, position);
   }
 
@@ -213,9 +213,9 @@ export class SegmentedLogWriter implements LogWriter {
 
   async #startWith(firstTxId: TransactionId): Promise<void> {
     this.#phase = 'starting';
-    const ledger = this.#allocated ?? (await allocateLedger(this.#d, this.#epoch));
+    const ledger = this.#allocated ?? (await allocateLedger(this.#d, this.#claim));
     this.#allocated = ledger;
-    const next = await startSegment(this.#d, { epoch: this.#epoch, ledgerId: ledger.ledgerId, firstTxId, startSequenceId: this.#recordsBefore });
+    const next = await startSegment(this.#d, { claim: this.#claim, ledgerId: ledger.ledgerId, firstTxId, startSequenceId: this.#recordsBefore });
     this.#allocated = undefined;
     if (this.#error !== undefined) throw this.#error;
     const { clock, options } = this.#d;
@@ -261,7 +261,7 @@ export class SegmentedLogWriter implements LogWriter {
   async #roll(old: SegmentWriter): Promise<void> {
     try {
       // The slow part first: meanwhile the present segment takes records.
-      this.#allocated ??= await allocateLedger(this.#d, this.#epoch);
+      this.#allocated ??= await allocateLedger(this.#d, this.#claim);
     } catch (error) {
       return this.#rollLater(error);
     }
@@ -332,7 +332,7 @@ export class SegmentedLogWriter implements LogWriter {
     await this.#tasks.close();
     try {
       if (this.#error === undefined && this.#segment !== undefined) await this.#end(this.#segment);
-      if (this.#error === undefined) await releaseAllocated(this.#d, this.#epoch);
+      if (this.#error === undefined) await releaseAllocated(this.#d, this.#claim);
     } catch (error) {
       // Everything acknowledged is safe; the next writer does the rest.
       this.#d.logger.warn({ log: this.name, error }, 'segment left to the next writer to complete');

@@ -217,3 +217,24 @@ t.test('log: commit → visible at once; without it → visible after the delay;
   t.same(texts(await world.run(reader.read({ waitMs: 5_000 }))), ['two']);
   await world.run(writer.close());
 });
+
+t.test('log: deleted and made again under the eyes of an old writer → that is fenced, and does not get into the new one', async (t) => {
+  const world = new LogWorld();
+  const log = await world.run(world.node().logs.create('a'));
+  const writer = await world.run(log.openWriter({ owner: 'old' }));
+  await world.run(writer.write(1, Buffer.from('old')));
+  for (const member of world.tree.tree.children('/daybook/logs/a/<default>/lock')) {
+    world.tree.tree.delete(`/daybook/logs/a/<default>/lock/${member}`, 'any', []);
+  }
+  const { logs } = world.node();
+  await world.run(logs.delete('a'));
+  const again = await world.run(logs.create('a'));
+  const next = await world.run(again.openWriter({ owner: 'new' }));
+  await world.run(next.write(1, Buffer.from('new')));
+  t.match(await world.rejection(writer.roll()), { code: 'LOG_FENCED' });
+  t.match(await world.rejection(writer.write(2, Buffer.from('late'))), { code: /^LOG_(FENCED|WRITE_FAILED)$/ });
+  await world.run(writer.close());
+  await world.run(next.close());
+  const reader = await world.run(again.openReader());
+  t.same(texts(await world.run(reader.read())), ['new']);
+});

@@ -4,7 +4,7 @@ import type { LogHead } from './head-format.js';
 import type { OpenWriterOptions } from './log-api.js';
 import { acquireLock, type LogLock } from './log-lock.js';
 import type { LogWriterDependencies } from './log-writer.js';
-import { checkEpoch, claimLog, recoverSegments } from './segment-changes.js';
+import { checkClaim, claimLog, recoverSegments } from './segment-changes.js';
 
 /** What makes somebody a log's one owner, in this order: lock, claim, recovery. Whatever fails gives the lock back. */
 export async function ownLog(
@@ -18,9 +18,9 @@ export async function ownLog(
   const lock = await acquireLock({ store, clock, random, name: metadata.name, owner, waitMs: lockWaitMs, ...(stop !== undefined && { stop }) });
   try {
     const token = Buffer.from(random.bytes(8)).toString('hex');
-    const { epoch } = await claimLog(metadata, owner, token);
+    const { owner: claim } = await claimLog(metadata, owner, token);
     const head = await recoverSegments(d);
-    checkEpoch(metadata.name, head, epoch);
+    checkClaim(metadata.name, head, claim);
     if (!lock.isHeld) throw logErrors.LOCK_LOST(metadata.name);
     return { lock, head };
   } catch (error) {

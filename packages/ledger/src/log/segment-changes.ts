@@ -24,7 +24,7 @@ export interface SegmentDependencies {
  *
  * | step | before | the head | after | left by a crash |
  * |---|---|---|---|---|
- * | claim | lock | epoch + 1 | | |
+ * | claim | lock | names the owner; epoch + 1 | | |
  * | allocate | ledger is created | names it | the one named before is deleted | before: an empty ledger nobody knows |
  * | start | | it is in progress, with the next number | | an empty segment: dropped |
  * | complete | ledger closed, key written | not in progress any more; last txid, count | | recovered: finds the same end |
@@ -37,13 +37,13 @@ export async function claimLog(metadata: LogMetadata, owner: string, token: stri
   return metadata.update((head) => (head.owner === signature ? undefined : { ...head, epoch: head.epoch + 1, owner: signature }));
 }
 
-/** Throws `LOG_FENCED` when somebody else has claimed the log since. */
-export function checkEpoch(name: string, head: LogHead, epoch: number): void {
-  if (head.epoch !== epoch) throw logErrors.FENCED(name, head.owner.replace(/#[^#]*$/, '') || 'another writer');
+/** Throws `LOG_FENCED` when somebody else has claimed the log since, also when it was deleted and made again. */
+export function checkClaim(name: string, head: LogHead, claim: string): void {
+  if (head.owner !== claim) throw logErrors.FENCED(name, head.owner.replace(/#[^#]*$/, '') || 'another writer');
 }
 
 /** Makes a ledger for the next segment. */
-export async function allocateLedger(d: SegmentDependencies, epoch: number): Promise<LedgerWriter> {
+export async function allocateLedger(d: SegmentDependencies, claim: string): Promise<LedgerWriter> {
   const { metadata, ledgers, options } = d;
   const { ensembleSize, writeQuorumSize, ackQuorumSize, shrinkToAvailable, digestType, password } = options;
   const customMetadata = new Map([
@@ -55,7 +55,7 @@ export async function allocateLedger(d: SegmentDependencies, epoch: number): Pro
   try {
     let leftOver: LedgerId | undefined;
     await metadata.update((head) => {
-      checkEpoch(metadata.name, head, epoch);
+      checkClaim(metadata.name, head, claim);
       if (head.allocated === ledger.ledgerId) return undefined;
       leftOver = head.allocated;
       return { ...head, allocated: ledger.ledgerId };
@@ -71,17 +71,18 @@ export async function allocateLedger(d: SegmentDependencies, epoch: number): Pro
 }
 
 /** For a ledger that was not needed. */
-export async function releaseAllocated(d: SegmentDependencies, epoch: number): Promise<void> {
+export async function releaseAllocated(d: SegmentDependencies, claim: string): Promise<void> {
   const { head } = await d.metadata.readHead();
-  if (head.epoch !== epoch || head.allocated === undefined) return;
+  if (head.owner !== claim || head.allocated === undefined) return;
   await d.ledgers.delete(head.allocated);
   await d.metadata.update((current) =>
-    current.epoch === epoch && current.allocated === head.allocated ? { ...current, allocated: undefined } : undefined,
+    current.owner === claim && current.allocated === head.allocated ? { ...current, allocated: undefined } : undefined,
   );
 }
 
 export interface StartSegment {
-  epoch: number;
+  /** The owner that the head names since we claimed it. */
+  claim: string;
   ledgerId: LedgerId;
   firstTxId: TransactionId;
   /** Records of the log before this segment. */
@@ -90,11 +91,11 @@ export interface StartSegment {
 
 /** From here on the ledger is a part of the log. */
 export async function startSegment(d: SegmentDependencies, start: StartSegment): Promise<InProgressSegment> {
-  const { epoch, ledgerId, firstTxId, startSequenceId } = start;
+  const { claim, ledgerId, firstTxId, startSequenceId } = start;
   const { metadata } = d;
   const isOurs = (segment: InProgressSegment) => segment.ledgerId === ledgerId;
   const head = await metadata.update((current) => {
-    checkEpoch(metadata.name, current, epoch);
+    checkClaim(metadata.name, current, claim);
     const known = current.inProgress.find(isOurs);
     if (known?.firstTxId === firstTxId && known.startSequenceId === startSequenceId) return undefined;
     // An earlier attempt of ours that was taken for failed; the segment before has more records now.
