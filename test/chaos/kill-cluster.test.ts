@@ -8,7 +8,7 @@ const options = { timeout: 180_000, skip: process.env.DAYBOOK_WITHOUT_ZOOKEEPER 
 t.test('cluster: a bookie, the owner broker and ZooKeeper killed in turn under load -> nothing acknowledged is lost', options, async (t) => {
   const { problems, acknowledged, gapsMs } = await killCluster((line) => t.comment(line));
   t.same(problems, []);
-  t.ok(acknowledged > 5_000, `a real load was there: ${acknowledged} messages were acknowledged`);
+  t.ok(acknowledged > 1_500, `a real load was there: ${acknowledged} messages were acknowledged`);
   t.ok((gapsMs['a bookie was killed'] as number) < 1_000, 'without a bookie publishing goes on within a second');
   t.ok((gapsMs['the owner broker was killed'] as number) < 15_000, 'another broker takes over once the session has ended');
 });
