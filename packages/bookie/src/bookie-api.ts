@@ -7,7 +7,9 @@ import type { CookieRecords, Identity } from './cookie.js';
 import type { JournalStatus } from './journal/journals.js';
 import type { BookieLimits } from './limits.js';
 import type { ReadOnlyReason } from './read-only-mode.js';
+import type { BadEntry } from './storage/bad-entries.js';
 import type { DirectoryStatus } from './storage/disk-monitor.js';
+import type { ScrubReport, ScrubStatus } from './storage/scrubber.js';
 
 /** Presence in the cluster, as made by {@link BookieMetadata.register}. */
 export interface Registration {
@@ -36,6 +38,8 @@ export interface BookieOptions {
   metadata?: BookieMetadata;
   /** Directories below it may move together: see the cookie. */
   dataDirectory?: string;
+  /** An entry cannot be read from this disk any more: it should be fetched from a replica. */
+  onBadEntry?(bad: BadEntry): void;
   /** The bookie cannot go on (a failed write or sync); it answers only errors from now on. The process must exit with an error. Called at most once. */
   onFatal(error: unknown): void;
 }
@@ -54,6 +58,8 @@ export interface Bookie extends AsyncDisposable {
   setReadOnly(isReadOnly: boolean): Promise<void>;
   /** Looks at the disks now rather than at the next interval. */
   checkDisks(): Promise<void>;
+  /** Checks all entry logs and indexes now, at the bounded rate; resolves when it is through. */
+  scrub(): Promise<ScrubReport>;
   /** Writes everything to entry logs now, and publishes a checkpoint. */
   flush(): Promise<void>;
   /** Stops taking requests, answers what is under way, flushes. May be called more than once. */
@@ -73,4 +79,8 @@ export interface BookieStatus {
   isJournalSynced: boolean;
   directories: readonly DirectoryStatus[];
   journals: readonly JournalStatus[];
+  /** Entries that cannot be read any more: at most a thousand; `badEntriesCount` counts all found since the start. */
+  badEntries: readonly BadEntry[];
+  badEntriesCount: number;
+  scrub: ScrubStatus;
 }

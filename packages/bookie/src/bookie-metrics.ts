@@ -2,6 +2,7 @@ import type { BookieCode } from '@daybook/proto';
 import { type Counter, type Histogram, type MetricFamily, type Metrics, sizeBytesBuckets } from '@daybook/runtime';
 import type { DirectoryStatus } from './storage/disk-monitor.js';
 import type { StorageStats } from './storage/ledger-storage.js';
+import type { ScrubStatus } from './storage/scrubber.js';
 
 /** What is asked of the bookie when the metrics page is scraped. */
 export interface BookieGauges {
@@ -11,6 +12,9 @@ export interface BookieGauges {
   isWritable: boolean;
   isJournalSynced: boolean;
   disks: readonly DirectoryStatus[];
+  badEntriesListed: number;
+  badEntriesFound: number;
+  scrub: ScrubStatus | undefined;
 }
 
 /** Counters, histograms and gauges of one bookie. */
@@ -67,6 +71,11 @@ export class BookieMetrics {
     gauge('ledger_cache_bytes', 'Bytes in the ledger cache', (now) => now.storage.ledgerCacheBytes);
     gauge('ledger_cache_hits', 'Index blocks found in the ledger cache since the start', (now) => now.storage.ledgerCacheHits);
     gauge('ledger_cache_misses', 'Index blocks read since the start', (now) => now.storage.ledgerCacheMisses);
+    gauge('bad_entries', 'Entries that are damaged on this disk and were not written again yet (at most 1000)', (now) => now.badEntriesListed);
+    gauge('bad_entries_found', 'Damaged entries found since the start', (now) => now.badEntriesFound);
+    gauge('scrub_running', '1 while the entry logs are checked', (now) => (now.scrub?.isRunning ? 1 : 0));
+    gauge('scrub_bytes_done', 'Checked by the pass that runs, or ran last', (now) => now.scrub?.bytesDone ?? 0);
+    gauge('scrub_last_seconds', 'How long the last complete check of the entry logs took', (now) => (now.scrub?.last?.durationMs ?? 0) / 1000);
     const perDisk = (name: string, help: string, value: (disk: DirectoryStatus) => number): void => {
       this.#metrics.computedGauge({
         name: `daybook_bookie_disk_${name}`,

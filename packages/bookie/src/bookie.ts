@@ -3,22 +3,25 @@ import { diskErrors, type Logger } from '@daybook/runtime';
 import { AppendPath } from './append-path.js';
 import type { Bookie, BookieOptions, BookieStatus } from './bookie-api.js';
 import { BookieMetrics } from './bookie-metrics.js';
+import { createMonitor, createReadOnlyMode, journalOptions, type PartsContext } from './bookie-parts.js';
 import { type BookieState, StoredBookie } from './bookie-service.js';
 import type { Identity } from './cookie.js';
 import { bookieErrors } from './errors.js';
 import { Fences } from './fences.js';
-import type { JournalOptions } from './journal/journal.js';
 import { JournalDirectory } from './journal/journal-directory.js';
 import { Journals } from './journal/journals.js';
 import { Lacs } from './lacs.js';
 import { type BookieLimits, bookieLimits, checkLimits } from './limits.js';
-import { markerNames, readMarker, removeMarker, setMarker } from './marker-files.js';
+import { markerNames, removeMarker, setMarker } from './marker-files.js';
 import { Presence } from './presence.js';
-import { ReadOnlyMode } from './read-only-mode.js';
+import type { ReadOnlyMode } from './read-only-mode.js';
 import { type OpenedDirectories, openDirectories, replayJournals } from './start-up.js';
-import { DiskMonitor } from './storage/disk-monitor.js';
+import { BadEntries } from './storage/bad-entries.js';
+import type { DiskMonitor } from './storage/disk-monitor.js';
+import type { FoundBadEntry } from './storage/entry-reader.js';
 import { FlushLoop } from './storage/flush-loop.js';
 import { LedgerStorage } from './storage/ledger-storage.js';
+import { Scrubber, type ScrubReport } from './storage/scrubber.js';
 
 /**
  * Opens the directories, proves the identity, replays the journal and flushes all of it (rule R18). When it resolves, the service answers; nobody is told
@@ -43,10 +46,12 @@ class RunningBookie implements Bookie {
   readonly #options: BookieOptions;
   readonly #limits: BookieLimits;
   readonly #opened: OpenedDirectories;
+  readonly #context: PartsContext;
   readonly #logger: Logger;
   readonly #metrics: BookieMetrics | undefined;
   readonly #lacs = new Lacs();
   readonly #presence: Presence;
+  readonly #badEntries: BadEntries;
   #state: BookieState = 'starting';
   #parts: Parts | undefined;
   #service: StoredBookie | undefined;
@@ -58,6 +63,11 @@ class RunningBookie implements Bookie {
     this.#opened = opened;
     this.identity = opened.identity;
     this.#logger = options.logger.child({ component: 'bookie', bookieId: opened.identity.bookieId });
+    this.#context = { options, limits, ledgers: opened.ledgers, logger: this.#logger };
+    this.#badEntries = new BadEntries(options.clock, (bad) => {
+      this.#logger.error({ ...bad }, 'an entry is damaged on this disk: it has to be copied again from another replica');
+      options.onBadEntry?.(bad);
+    });
     this.#presence = new Presence(options.metadata, this.#logger);
     this.#metrics = options.metrics === undefined ? undefined : new BookieMetrics(options.metrics);
   }
@@ -73,8 +83,11 @@ class RunningBookie implements Bookie {
   async start(): Promise<void> {
     const { disk, clock, config } = this.#options;
     const startMs = clock.monoMs();
-    const disks = this.#makeMonitor();
-    const readOnly = await this.#readOnlyMode();
+    const disks = createMonitor(this.#context, {
+      giveBackSpares: async () => this.#parts?.journals.dropSpares(),
+      onChecked: () => this.#parts?.readOnly.noteDisks(this.#parts.disks.directories),
+    });
+    const readOnly = await createReadOnlyMode(this.#context, () => this.#readOnlyChanged());
     const storage = await this.#openStorage();
     try {
       const directories = config.journalDirectories.map((path) => new JournalDirectory(disk, path, this.#limits.journalSparesMax));
@@ -91,6 +104,7 @@ class RunningBookie implements Bookie {
     this.#service = this.#makeService(this.#parts);
     this.#observe(this.#parts);
     this.#state = 'running';
+    this.#parts.scrubber.start();
     const { ledgers, entryLogs } = storage.stats();
     this.#logger.info({ ledgers, entryLogs, durationMs: Math.round(clock.monoMs() - startMs) }, 'bookie is ready');
     if (!config.journalSyncData) this.#logger.warn({}, 'journalSyncData is off: acknowledged entries are lost when the power fails');
@@ -101,7 +115,7 @@ class RunningBookie implements Bookie {
   }
 
   status(): BookieStatus {
-    const { readOnly, disks, journals } = this.#parts as Parts;
+    const { readOnly, disks, journals, scrubber } = this.#parts as Parts;
     return {
       state: this.#state,
       isReadOnly: readOnly.isReadOnly,
@@ -111,6 +125,9 @@ class RunningBookie implements Bookie {
       isJournalSynced: this.#options.config.journalSyncData,
       directories: disks.directories,
       journals: journals.status(),
+      badEntries: this.#badEntries.list,
+      badEntriesCount: this.#badEntries.foundCount,
+      scrub: scrubber.status,
     };
   }
 
@@ -120,6 +137,11 @@ class RunningBookie implements Bookie {
     if (isReadOnly) await setMarker(disk, working, markerNames.readOnly, 'an operator made this bookie read-only\n');
     else await removeMarker(disk, working, markerNames.readOnly);
     this.#parts?.readOnly.setManual(isReadOnly);
+  }
+
+  scrub(): Promise<ScrubReport> {
+    if (this.#parts === undefined || this.#state !== 'running') return Promise.reject(bookieErrors.CLOSED());
+    return this.#parts.scrubber.scrub();
   }
 
   async checkDisks(): Promise<void> {
@@ -148,7 +170,9 @@ class RunningBookie implements Bookie {
 
   #openStorage(): Promise<LedgerStorage> {
     const { disk } = this.#options;
-    return LedgerStorage.open({ disk, directories: this.#opened.ledgers, logger: this.#logger, ...this.#limits });
+    const onBadEntry = (bad: FoundBadEntry): void => this.#badEntries.note(bad);
+    const onDamagedIndex = (logId: number): void => this.#parts?.scrubber.noteDamagedIndex(logId);
+    return LedgerStorage.open({ disk, directories: this.#opened.ledgers, logger: this.#logger, onBadEntry, onDamagedIndex, ...this.#limits });
   }
 
   /** Replays the journals, flushes everything, and starts a new file in each; publishes their beginnings as the marks. On a full disk the last two wait. */
@@ -160,7 +184,15 @@ class RunningBookie implements Bookie {
     const { disk } = this.#options;
     const replayed = await replayJournals(disk, storage, directories, this.#lacs);
     if (!replayed.isFlushed) await disks.noteNoRoom();
-    const journals = await Journals.open(directories, replayed.ends, this.#journalOptions(disks));
+    const hooks = {
+      onFatal: (error: unknown) => this.#fail(error),
+      onFull: () => disks.noteNoRoom(),
+      onCommit: (commit: { bytes: number; durationMs: number }) => {
+        this.#metrics?.noteCommit(commit);
+        this.#parts?.appends.resume();
+      },
+    };
+    const journals = await Journals.open(directories, replayed.ends, journalOptions(this.#context, hooks));
     try {
       const isPublished = replayed.isFlushed && (await this.#publishAtStart(storage, journals, disks));
       const { records, bytes } = replayed;
@@ -184,58 +216,6 @@ class RunningBookie implements Bookie {
     await journals.releaseBelow(marks);
     await storage.removeLeftovers();
     return true;
-  }
-
-  #journalOptions(disks: DiskMonitor): Omit<JournalOptions, 'directory'> {
-    const { disk, clock, config } = this.#options;
-    return {
-      disk,
-      clock,
-      fileBytesMax: this.#limits.journalFileBytesMax,
-      fileAgeMsMax: this.#limits.journalFileAgeMsMax,
-      prefillBytes: this.#limits.journalPrefillBytes,
-      commitBytesMax: this.#limits.journalCommitBytesMax,
-      groupWaitMs: this.#limits.journalGroupWaitMs,
-      syncEachWrite: config.journalSyncData,
-      onFatal: (error) => this.#fail(error),
-      onFull: () => disks.noteNoRoom(),
-      onCommit: (commit) => {
-        this.#metrics?.noteCommit(commit);
-        this.#parts?.appends.resume();
-      },
-    };
-  }
-
-  #makeMonitor(): DiskMonitor {
-    const { disk, clock, config } = this.#options;
-    const { diskUsageThreshold, diskUsageWarnThreshold, diskUsageLwmThreshold = diskUsageThreshold } = config;
-    return new DiskMonitor({
-      disk,
-      clock,
-      logger: this.#logger,
-      journalDirectories: config.journalDirectories,
-      ledgers: this.#opened.ledgers,
-      thresholds: { warn: diskUsageWarnThreshold, full: diskUsageThreshold, lowWater: diskUsageLwmThreshold },
-      intervalMs: this.#limits.diskCheckIntervalMs,
-      reserveBytes: this.#limits.diskReserveBytes,
-      giveBackSpares: async () => this.#parts?.journals.dropSpares(),
-      onChecked: () => this.#parts?.readOnly.noteDisks(this.#parts.disks.directories),
-    });
-  }
-
-  async #readOnlyMode(): Promise<ReadOnlyMode> {
-    const { disk, config } = this.#options;
-    const { working } = this.#opened.ledgers;
-    const limbo = await readMarker(disk, working, markerNames.limbo);
-    if (limbo !== undefined)
-      this.#logger.warn({ limbo }, 'the journal was repaired: this bookie takes no entries, and is certain of nothing it does not have');
-    return new ReadOnlyMode({
-      isAnyFullEnough: config.readOnlyModeOnAnyDiskFullEnabled,
-      isForced: config.forceReadOnlyBookie,
-      isManual: (await readMarker(disk, working, markerNames.readOnly)) !== undefined,
-      isLimbo: limbo !== undefined,
-      onChange: () => this.#readOnlyChanged(),
-    });
   }
 
   #readOnlyChanged(): void {
@@ -278,7 +258,17 @@ class RunningBookie implements Bookie {
       onRoomNeeded: () => flushLoop.startIfNeeded(),
     });
     const fences = new Fences({ states: storage.states, journals, onChange });
-    return { storage, journals, flushLoop, appends, fences, disks, readOnly };
+    const scrubber = new Scrubber({
+      disk: this.#options.disk,
+      clock: this.#options.clock,
+      storage,
+      badEntries: this.#badEntries,
+      intervalMs: this.#limits.scrubIntervalMs,
+      bytesPerSecond: this.#limits.scrubBytesPerSecond,
+      onRebuilt: () => flushLoop.noteUnpublished(),
+      logger: this.#logger,
+    });
+    return { storage, journals, flushLoop, appends, fences, disks, readOnly, scrubber };
   }
 
   #makeService({ storage, appends, fences, disks, readOnly }: Parts): StoredBookie {
@@ -305,6 +295,9 @@ class RunningBookie implements Bookie {
       heldAppendsBytes: appends.heldBytes,
       isWritable: this.#state === 'running' && !readOnly.isReadOnly,
       disks: disks.directories,
+      badEntriesListed: this.#badEntries.list.length,
+      badEntriesFound: this.#badEntries.foundCount,
+      scrub: this.#parts?.scrubber.status,
       isJournalSynced: this.#options.config.journalSyncData,
     }));
   }
@@ -327,6 +320,7 @@ class RunningBookie implements Bookie {
       parts.appends.refuseHeld('UNAVAILABLE');
       this.#lacs.wakeAll();
       // The journal first, so that the last checkpoint covers all of it.
+      await parts.scrubber.close();
       await parts.disks.close();
       await parts.journals.close();
       if (this.#state === 'closing') await parts.flushLoop.close();
@@ -342,6 +336,7 @@ interface Parts {
   journals: Journals;
   flushLoop: FlushLoop;
   disks: DiskMonitor;
+  scrubber: Scrubber;
   readOnly: ReadOnlyMode;
   appends: AppendPath;
   fences: Fences;

@@ -67,6 +67,12 @@ export const bookieConfigSchema = z
       .boolean()
       .default(true)
       .describe('One full ledger directory makes the bookie read-only. False: only when all of them are full.'),
+    localScrubIntervalMs: z
+      .int()
+      .min(0)
+      .default(86_400_000)
+      .describe('From the end of one check of all entry logs and indexes to the next. 0: only when asked.'),
+    localScrubBytesPerSecond: z.int().min(1024).default(5_000_000).describe('How fast entry logs and indexes are checked.'),
     forceReadOnlyBookie: z.boolean().default(false).describe('Take no entries, whatever the disks say.'),
     flushIntervalMs: z.int().min(10).max(3_600_000).default(10_000).describe('How old an entry gets before it is written to an entry log.'),
   })

@@ -35,5 +35,6 @@ export const bookieErrors = defineErrors('BOOKIE', {
     text: (path: string, detail: string) => `${path} is damaged (${detail})`,
   },
   COOKIE_REFUSED: { retry: 'never', text: (why: string, wayOut: string) => `this bookie does not start: ${why}. ${wayOut}` },
+  CLOSED: { retry: 'later', text: () => 'the bookie is being closed' },
   FAILED: { retry: 'never', text: (why: string) => `the bookie stopped itself: ${why}` },
 });

@@ -10,5 +10,7 @@ export { type BookieLimits, bookieLimits } from './limits.js';
 export type { ReadOnlyReason } from './read-only-mode.js';
 export { type BookieMetadataOptions, bookieMetadata } from './registration.js';
 export { type BookieHttp, type BookieHttpOptions, bookieHttpErrors, startBookieHttp } from './server/http-admin.js';
+export type { BadEntry } from './storage/bad-entries.js';
 export type { DirectoryStatus } from './storage/disk-monitor.js';
 export type { DiskLevel } from './storage/disk-usage.js';
+export type { ScrubReport, ScrubStatus } from './storage/scrubber.js';

@@ -29,6 +29,8 @@ export interface BookieLimits {
   /** Kept back in every directory. */
   diskReserveBytes: number;
   diskCheckIntervalMs: number;
+  scrubIntervalMs: number;
+  scrubBytesPerSecond: number;
   flushIntervalMs: number;
   journalGroupWaitMs: number;
 }
@@ -55,6 +57,8 @@ export function bookieLimits(config: BookieConfig): BookieLimits {
     openFilesMax: 256,
     diskReserveBytes: config.diskReserveMB * mib,
     diskCheckIntervalMs: config.diskCheckIntervalMs,
+    scrubIntervalMs: config.localScrubIntervalMs,
+    scrubBytesPerSecond: config.localScrubBytesPerSecond,
     flushIntervalMs: config.flushIntervalMs,
     journalGroupWaitMs: config.journalMaxGroupWaitMSec,
   };

@@ -75,10 +75,16 @@ export class OpenLog {
     if (frames === undefined || frames.length < bytes.index) throw bookieErrors.LOG_DAMAGED(indexPath, `${bytes.index} bytes expected`);
     const log = await openChecked(disk, logPath, logId, bytes.log);
     const index = await disk.open(indexPath);
-    await log.truncate(bytes.log);
-    await index.truncate(bytes.index);
     const open = new OpenLog(place, { log, index }, bytes);
-    open.#loadFrames(frames.subarray(0, bytes.index), indexPath);
+    try {
+      // Before anything is cut off: if this is not what it should be, it is looked into as it is.
+      open.#loadFrames(frames.subarray(0, bytes.index), indexPath);
+      await log.truncate(bytes.log);
+      await index.truncate(bytes.index);
+    } catch (error) {
+      await open.close();
+      throw error;
+    }
     return open;
   }
 

@@ -4,6 +4,7 @@ import type { Checkpoint, LogExtent } from './checkpoint-format.js';
 import { OpenLog } from './entry-log.js';
 import { logHeaderBytes, logIdIn } from './entry-log-format.js';
 import type { LedgerRow, Run } from './index-format.js';
+import type { RebuiltIndex } from './index-rebuild.js';
 import { decodeLedgerTable } from './index-table.js';
 import type { LedgerCache, SealedIndex } from './ledger-cache.js';
 import type { LedgerDirectories } from './ledger-directories.js';
@@ -17,6 +18,14 @@ export interface EntryLogsOptions {
   /** Called when a log is sealed, and at start for each sealed log, oldest first: from then on its ledgers are found there. */
   onSealed(logId: number, ledgers: readonly LedgerRow[]): void;
   onDamaged(logId: number, why: string): void;
+}
+
+export interface LogStatus extends LogExtent {
+  /** `abandoned`: not written any more, and not sealed before the next start. `damaged`: named by the checkpoint, and not usable. */
+  state: 'open' | 'abandoned' | 'sealed' | 'damaged';
+  directory: string;
+  logPath: string;
+  indexPath: string;
 }
 
 /**
@@ -37,6 +46,8 @@ export class EntryLogs {
   #writingIn = '';
   readonly #sealed = new Map<number, LogExtent>();
   readonly #damaged = new Map<number, LogExtent>();
+  /** Sealed ones with parts of which nobody can say what they were. */
+  readonly #withHoles = new Set<number>();
   #leftovers: string[] = [];
   #nextLogId = 1;
 
@@ -90,9 +101,39 @@ export class EntryLogs {
     return sum;
   }
 
-  /** True when some log cannot be used: then nothing can be said not to be there (rule R4). */
+  /** True when some log cannot be used, or parts of one: then nothing can be said not to be there (rule R4). */
   get hasDamaged(): boolean {
-    return this.#damaged.size > 0;
+    return this.#damaged.size > 0 || this.#withHoles.size > 0;
+  }
+
+  /** All logs now, oldest first. */
+  status(): LogStatus[] {
+    const { files } = this.#options;
+    const describe = (log: LogExtent, state: LogStatus['state']): LogStatus => {
+      const { logId } = log;
+      return { ...log, state, directory: files.directoryOf(logId), logPath: files.logPath(logId), indexPath: files.indexPath(logId) };
+    };
+    return [
+      ...[...this.#sealed.values()].map((log) => describe(log, 'sealed')),
+      ...[...this.#damaged.values()].map((log) => describe(log, 'damaged')),
+      ...this.#unsealed.map((log) => describe(extentOf(log, false), log === this.#current ? 'open' : 'abandoned')),
+    ].sort((a, b) => a.logId - b.logId);
+  }
+
+  /** The index file of a sealed or damaged log was written anew; false when there is no such log any more. Made known by the next checkpoint. */
+  replaceIndex(logId: number, { indexBytes, holeBytes, ledgers }: Pick<RebuiltIndex, 'indexBytes' | 'holeBytes' | 'ledgers'>): boolean {
+    const { files, cache, onSealed } = this.#options;
+    const damaged = this.#damaged.get(logId);
+    const log = this.#sealed.get(logId) ?? damaged;
+    if (log === undefined) return false;
+    files.reopen(logId);
+    cache.forget(logId);
+    this.#damaged.delete(logId);
+    this.#sealed.set(logId, { ...log, indexBytes, isSealed: true });
+    if (holeBytes > 0) this.#withHoles.add(logId);
+    else this.#withHoles.delete(logId);
+    if (damaged !== undefined) onSealed(logId, ledgers);
+    return true;
   }
 
   sealedIndex(logId: number): SealedIndex {
@@ -180,13 +221,14 @@ export class EntryLogs {
   }
 
   async #load(log: LogExtent): Promise<void> {
-    const { disk, files, cache } = this.#options;
+    const { disk, files } = this.#options;
     try {
       await this.#checkFiles(log);
       if (log.isSealed) {
-        const ledgers = decodeLedgerTable(await cache.ledgerTable(log));
-        this.#sealed.set(log.logId, log);
-        this.#options.onSealed(log.logId, ledgers);
+        const { indexBytes, table, holeBytes } = await this.#loadSealed(log);
+        this.#sealed.set(log.logId, { ...log, indexBytes });
+        if (holeBytes > 0) this.#withHoles.add(log.logId);
+        this.#options.onSealed(log.logId, decodeLedgerTable(table));
       } else {
         const place = { disk, directory: files.directoryOf(log.logId), logId: log.logId };
         this.#current = await OpenLog.reopen(place, { log: log.logBytes, index: log.indexBytes });
@@ -198,11 +240,24 @@ export class EntryLogs {
     }
   }
 
-  async #checkFiles(log: LogExtent): Promise<void> {
+  /** An index that was rebuilt after the checkpoint has another length than that says: then it ends where its file ends. */
+  async #loadSealed(log: LogExtent): Promise<{ indexBytes: number; table: Buffer; holeBytes: number }> {
+    const { disk, files, cache } = this.#options;
+    try {
+      return { indexBytes: log.indexBytes, ...(await cache.ledgerTable(log)) };
+    } catch (error) {
+      const indexBytes = await disk.fileBytes(files.indexPath(log.logId));
+      if (!bookieErrors.LOG_DAMAGED.is(error) || indexBytes === undefined || indexBytes === log.indexBytes) throw error;
+      return { indexBytes, ...(await cache.ledgerTable({ logId: log.logId, indexBytes })) };
+    }
+  }
+
+  /** The length of a sealed index is found out when it is read. */
+  async #checkFiles({ logId, logBytes, indexBytes, isSealed }: LogExtent): Promise<void> {
     const { disk, files } = this.#options;
     for (const [path, expected] of [
-      [files.logPath(log.logId), log.logBytes],
-      [files.indexPath(log.logId), log.indexBytes],
+      [files.logPath(logId), logBytes],
+      [files.indexPath(logId), isSealed ? 0 : indexBytes],
     ] as const) {
       const bytes = await disk.fileBytes(path);
       if (bytes === undefined || bytes < expected) throw bookieErrors.LOG_DAMAGED(path, `${expected} bytes expected, ${bytes ?? 'none'} there`);

@@ -1,5 +1,6 @@
 import { DaybookError } from '@daybook/runtime';
 import { bookieErrors } from '../errors.js';
+import type { BadEntry } from './bad-entries.js';
 import { decodeLogRecord, logRecordHeaderBytes } from './entry-log-format.js';
 import type { EntryLogs } from './entry-logs.js';
 import type { Run } from './index-format.js';
@@ -17,7 +18,12 @@ export interface EntryReaderParts {
   files: LogFiles;
   states: LedgerStates;
   readAheadBytes: number;
+  /** No copy of an entry is what the index says. */
+  onBadEntry(bad: FoundBadEntry): void;
+  onDamagedIndex(logId: number): void;
 }
+
+export type FoundBadEntry = Omit<BadEntry, 'foundAtMs'>;
 
 export type ReadResult = { is: 'entries'; entries: Buffer[] } | { is: 'none' } | { is: 'error'; error: DaybookError };
 
@@ -53,6 +59,12 @@ export class EntryReader {
     return { is: 'entries', entries: out.entries };
   }
 
+  /** Whether an entry is there and intact, wherever its newest copy is; what was read ahead does not count. */
+  async isIntact(ledgerId: number, entryId: number): Promise<boolean> {
+    if (this.#parts.writeCache.find(ledgerId, entryId) !== undefined) return true;
+    return (await this.#fromLog(ledgerId, [entryId], 0, { entries: [], bytes: 0, bytesMax: 0 })).is === 'taken';
+  }
+
   #fromMemory(ledgerId: number, entryId: number, out: Output): Step | undefined {
     const cached = this.#parts.writeCache.find(ledgerId, entryId);
     if (cached !== undefined) return take(out, Buffer.from(cached.bytes.subarray(cached.start, cached.end)));
@@ -65,26 +77,38 @@ export class EntryReader {
 
   async #fromLog(ledgerId: number, entryIds: readonly number[], from: number, out: Output): Promise<Step> {
     const entryId = entryIds[from] as number;
+    const { logs, states } = this.#parts;
+    let failure: FailedStep | undefined;
+    // Newest first. Of an entry that was written again, an older copy will do when the newest is damaged, and the other way round.
+    for (const place of [logs.findOpen(ledgerId, entryId), ...states.logsWith(ledgerId, entryId)]) {
+      if (place === undefined) continue;
+      const step = await this.#fromPlace(place, ledgerId, entryIds, from, out);
+      if (step?.is === 'error') failure ??= step;
+      else if (step !== undefined) return step;
+    }
+    if (failure?.bad !== undefined) this.#parts.onBadEntry(failure.bad);
+    if (failure !== undefined) return failure;
+    if (logs.hasDamaged) return { is: 'error', error: bookieErrors.LOG_DAMAGED('an entry log', `entry ${entryId} may be in it`) };
+    return { is: 'none' };
+  }
+
+  /** Undefined when the entry is not in this log. */
+  async #fromPlace(place: Place | number, ledgerId: number, entryIds: readonly number[], from: number, out: Output): Promise<Step | undefined> {
+    const { logs, ledgerCache, onDamagedIndex } = this.#parts;
     try {
-      const place = await this.#locate(ledgerId, entryId);
-      if (place !== undefined) return await this.#readRun(place, entryIds, from, out);
-      if (this.#parts.logs.hasDamaged) return { is: 'error', error: bookieErrors.LOG_DAMAGED('an entry log', `entry ${entryId} may be in it`) };
-      return { is: 'none' };
+      if (typeof place !== 'number') return await this.#readRun(place, entryIds, from, out);
+      let run: Run | undefined;
+      try {
+        run = await ledgerCache.find(logs.sealedIndex(place), ledgerId, entryIds[from] as number);
+      } catch (error) {
+        if (bookieErrors.LOG_DAMAGED.is(error)) onDamagedIndex(place);
+        throw error;
+      }
+      return run && (await this.#readRun({ logId: place, run }, entryIds, from, out));
     } catch (error) {
       if (!(error instanceof DaybookError)) throw error;
       return { is: 'error', error };
     }
-  }
-
-  async #locate(ledgerId: number, entryId: number): Promise<Place | undefined> {
-    const { logs, ledgerCache, states } = this.#parts;
-    const open = logs.findOpen(ledgerId, entryId);
-    if (open !== undefined) return open;
-    for (const logId of states.logsWith(ledgerId, entryId)) {
-      const sealed = await ledgerCache.find(logs.sealedIndex(logId), ledgerId, entryId);
-      if (sealed !== undefined) return { logId, run: sealed };
-    }
-    return undefined;
   }
 
   /** One disk read for the entries asked for that follow one another in the run, and for what comes next when the reader goes through the ledger. */
@@ -107,8 +131,12 @@ export class EntryReader {
       const end = (positions[i + 1] as number) - start;
       const record = bytes.subarray((positions[i] as number) - start, end);
       const entry = end <= read ? decodeLogRecord(record, run.ledgerId, entryId) : undefined;
-      const step =
-        entry === undefined ? damaged(files.logPath(logId), entryId, run.ledgerId, positions[i]) : take(out, isShared ? Buffer.from(entry) : entry);
+      if (entry === undefined) {
+        if (i > 0) return { is: 'taken', count: i };
+        const bad = { ledgerId: run.ledgerId, entryId, logId, position: positions[i] as number };
+        return { is: 'error', error: damaged(files.logPath(logId), bad), bad };
+      }
+      const step = take(out, isShared ? Buffer.from(entry) : entry);
       if (step.is !== 'taken') return i > 0 ? { is: 'taken', count: i } : step;
     }
     return { is: 'taken', count: wanted - first };
@@ -138,8 +166,8 @@ function wantedEnd(run: Run, entryIds: readonly number[], from: number, out: Out
   return end;
 }
 
-function damaged(path: string, entryId: number, ledgerId: number, position: number | undefined): Step {
-  return { is: 'error', error: bookieErrors.LOG_DAMAGED(path, `entry ${entryId} of ledger ${ledgerId} at ${position}`) };
+function damaged(path: string, { entryId, ledgerId, position }: FoundBadEntry): DaybookError {
+  return bookieErrors.LOG_DAMAGED(path, `entry ${entryId} of ledger ${ledgerId} at ${position}`);
 }
 
 interface Output {
@@ -149,7 +177,14 @@ interface Output {
   isFull?: boolean;
 }
 
-type Step = { is: 'taken'; count: number } | { is: 'full' } | { is: 'none' } | { is: 'error'; error: DaybookError };
+interface FailedStep {
+  is: 'error';
+  error: DaybookError;
+  /** When it is the entry itself that is damaged. */
+  bad?: FoundBadEntry;
+}
+
+type Step = { is: 'taken'; count: number } | { is: 'full' } | { is: 'none' } | FailedStep;
 
 /** Adds an entry unless the reply is full; the first always goes in. */
 function take(out: Output, entry: Buffer): Step {

@@ -12,7 +12,7 @@ import { OpenIndex } from './open-index.js';
 const zeros = (bytes: number): string => '00'.repeat(bytes);
 const run: Run = { ledgerId: 3, firstEntryId: 10, count: 2, positions: Uint32Array.of(64, 164, 300), at: 0 };
 const frameInfo = { logId: 5, logBytesBefore: 64, logBytesAfter: 300 };
-const trailer = { logId: 5, blocks: { offset: 1, bytes: 28, crc: 2 }, ledgers: { offset: 29, bytes: 40, crc: 3 }, logBytes: 300 };
+const trailer = { logId: 5, blocks: { offset: 1, bytes: 28, crc: 2 }, ledgers: { offset: 29, bytes: 40, crc: 3 }, logBytes: 300, holeBytes: 0 };
 const checkpoint = {
   number: 7,
   marks: [

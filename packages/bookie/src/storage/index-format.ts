@@ -43,7 +43,8 @@ import { readId, writeId } from './batch-bytes.js';
  * | 16 | 12 | block table: offset u32, bytes u32, CRC32C u32 |
  * | 28 | 12 | ledger table: offset u32, bytes u32, CRC32C u32 |
  * | 40 | 8 | log bytes |
- * | 48 | 12 | 0 |
+ * | 48 | 4 | bytes of the log of which an index that was rebuilt could not say what they were; otherwise 0 |
+ * | 52 | 8 | 0 |
  * | 60 | 4 | CRC32C of the bytes before |
  */
 export const indexHeaderBytes = 64;
@@ -163,6 +164,8 @@ export interface Trailer {
   blocks: TablePart;
   ledgers: TablePart;
   logBytes: number;
+  /** While there are any, nothing can be said not to be in this log. */
+  holeBytes: number;
 }
 
 export function encodeTrailer(trailer: Trailer): Buffer {
@@ -176,6 +179,7 @@ export function encodeTrailer(trailer: Trailer): Buffer {
     out.writeUInt32BE(part.crc, 24 + 12 * i);
   });
   writeId(out, trailer.logBytes, 40);
+  out.writeUInt32BE(trailer.holeBytes, 48);
   out.writeUInt32BE(crc32c(out.subarray(0, 60)), 60);
   return out;
 }
@@ -184,7 +188,7 @@ export function decodeTrailer(bytes: Buffer, logId: number): Trailer | undefined
   if (bytes.length < trailerBytes || bytes.readUInt32BE(0) !== trailerMagic || bytes.readUInt32BE(4) !== formatVersion) return undefined;
   if (crc32c(bytes.subarray(0, 60)) !== bytes.readUInt32BE(60) || readId(bytes, 8) !== logId) return undefined;
   const part = (at: number): TablePart => ({ offset: bytes.readUInt32BE(at), bytes: bytes.readUInt32BE(at + 4), crc: bytes.readUInt32BE(at + 8) });
-  return { logId, blocks: part(16), ledgers: part(28), logBytes: readId(bytes, 40) };
+  return { logId, blocks: part(16), ledgers: part(28), logBytes: readId(bytes, 40), holeBytes: bytes.readUInt32BE(48) };
 }
 
 /** What a sealed log holds of one ledger. */

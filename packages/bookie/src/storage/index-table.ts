@@ -30,7 +30,7 @@ interface Row {
 export function buildIndexTable(
   index: OpenIndex,
   logId: number,
-  place: { offset: number; logBytes: number },
+  place: { offset: number; logBytes: number; holeBytes?: number },
 ): { bytes: Buffer; ledgers: LedgerRow[] } {
   const builder = new BlockBuilder(place.offset);
   const ledgers: LedgerRow[] = [];
@@ -50,6 +50,7 @@ export function buildIndexTable(
     blocks: { offset: blocksOffset, bytes: blocks.length, crc: crc32c(blocks) },
     ledgers: { offset: ledgersOffset, bytes: ledgerTable.length, crc: crc32c(ledgerTable) },
     logBytes: place.logBytes,
+    holeBytes: place.holeBytes ?? 0,
   });
   return { bytes: Buffer.concat([...builder.blocks, blocks, ledgerTable, trailer]), ledgers };
 }

@@ -56,9 +56,10 @@ export class LedgerCache {
     }
   }
 
-  async ledgerTable(index: SealedIndex): Promise<Buffer> {
-    const { ledgers } = await this.#trailer(index);
-    return this.#read(index.logId, ledgers, 'ledger table');
+  /** What a log holds of each ledger, and how much of it nobody can tell. */
+  async ledgerTable(index: SealedIndex): Promise<{ table: Buffer; holeBytes: number }> {
+    const { ledgers, holeBytes } = await this.#trailer(index);
+    return { table: await this.#read(index.logId, ledgers, 'ledger table'), holeBytes };
   }
 
   forget(logId: number): void {

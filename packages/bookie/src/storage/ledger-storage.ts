@@ -2,16 +2,18 @@ import type { Disk, Logger } from '@daybook/runtime';
 import type { JournalMarks } from '../journal/journal-mark.js';
 import { Checkpoints } from './checkpoint.js';
 import type { Checkpoint } from './checkpoint-format.js';
-import { EntryLogs } from './entry-logs.js';
-import { EntryReader, type ReadResult } from './entry-reader.js';
+import { EntryLogs, type LogStatus } from './entry-logs.js';
+import { EntryReader, type FoundBadEntry, type ReadResult } from './entry-reader.js';
 import { flushHalf } from './flush.js';
 import type { LedgerRow } from './index-format.js';
+import type { RebuiltIndex } from './index-rebuild.js';
 import { LedgerCache } from './ledger-cache.js';
 import type { LedgerDirectories } from './ledger-directories.js';
 import { LedgerStates } from './ledger-state.js';
 import { LedgerStateFile } from './ledger-state-file.js';
 import { LogFiles } from './log-files.js';
 import { ReadCache } from './read-cache.js';
+import type { ScrubbedStorage } from './scrubber.js';
 import { WriteCache, type WriteCacheHalf } from './write-cache.js';
 
 export interface LedgerStorageOptions {
@@ -24,6 +26,9 @@ export interface LedgerStorageOptions {
   logBytesMax: number;
   openIndexBytesMax: number;
   openFilesMax: number;
+  /** An entry cannot be read any more, from any copy. */
+  onBadEntry?(bad: FoundBadEntry): void;
+  onDamagedIndex?(logId: number): void;
   logger: Logger;
 }
 
@@ -50,7 +55,7 @@ export interface StorageStats {
  * Entries and ledgers of one bookie, behind the journal: the one interface over the files in the ledger directories. Nothing here is durable before
  * {@link flush} and {@link publish}; what came after the last one is replayed from the journal.
  */
-export class LedgerStorage {
+export class LedgerStorage implements ScrubbedStorage {
   readonly states: LedgerStates;
   readonly #options: LedgerStorageOptions;
   readonly #checkpoints: Checkpoints;
@@ -80,6 +85,8 @@ export class LedgerStorage {
       files: loaded.files,
       states: loaded.states,
       readAheadBytes: options.readAheadBytes,
+      onBadEntry: (bad) => options.onBadEntry?.(bad),
+      onDamagedIndex: (logId) => options.onDamagedIndex?.(logId),
     });
   }
 
@@ -196,6 +203,22 @@ export class LedgerStorage {
   /** Removes files of entry logs that did not become part of a checkpoint; after the first one of this run. */
   removeLeftovers(): Promise<void> {
     return this.#logs.removeLeftovers();
+  }
+
+  logs(): readonly LogStatus[] {
+    return this.#logs.status();
+  }
+
+  hasLedger(ledgerId: number): boolean {
+    return this.states.has(ledgerId);
+  }
+
+  isServed(ledgerId: number, entryId: number): Promise<boolean> {
+    return this.#reader.isIntact(ledgerId, entryId);
+  }
+
+  replaceIndex(logId: number, rebuilt: RebuiltIndex): boolean {
+    return this.#logs.replaceIndex(logId, rebuilt);
   }
 
   stats(): StorageStats {

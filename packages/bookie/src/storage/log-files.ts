@@ -24,10 +24,15 @@ export class LogFiles {
     this.#directoryOf.set(logId, directory);
   }
 
-  /** Forgets a log; files of it that are being read are closed afterwards. */
-  forget(logId: number): void {
+  /** Its files were replaced: the old ones are closed when nobody reads them any more. */
+  reopen(logId: number): void {
     this.#open.delete(this.logPath(logId));
     this.#open.delete(this.indexPath(logId));
+  }
+
+  /** Forgets a log; files of it that are being read are closed afterwards. */
+  forget(logId: number): void {
+    this.reopen(logId);
     this.#directoryOf.delete(logId);
   }
 

@@ -1,0 +1,271 @@
+import { type Clock, DaybookError, type Disk, type Logger, TaskSet, type Timer } from '@daybook/runtime';
+import { bookieErrors } from '../errors.js';
+import type { BadEntries, BadEntry } from './bad-entries.js';
+import { encodeLogHeader } from './entry-log-format.js';
+import type { LogStatus } from './entry-logs.js';
+import { type RebuiltIndex, rebuildIndex } from './index-rebuild.js';
+import { checkLog, type LogFindings } from './log-check.js';
+import { Pacer } from './pacer.js';
+import { syncOrFail } from './sync-or-fail.js';
+
+/** What the scrubber needs of the storage. */
+export interface ScrubbedStorage {
+  /** All logs now, oldest first. */
+  logs(): readonly LogStatus[];
+  hasLedger(ledgerId: number): boolean;
+  /** Whether an entry can be read, from wherever its newest good copy is. */
+  isServed(ledgerId: number, entryId: number): Promise<boolean>;
+  /** The index of a log was written anew; false when the log is gone. */
+  replaceIndex(logId: number, rebuilt: RebuiltIndex): boolean;
+}
+
+export interface ScrubberOptions {
+  disk: Disk;
+  clock: Clock;
+  storage: ScrubbedStorage;
+  badEntries: BadEntries;
+  /** From the end of one pass to the next; 0: only when asked. */
+  intervalMs: number;
+  bytesPerSecond: number;
+  /** An index was rebuilt: the next checkpoint should name it. */
+  onRebuilt(): void;
+  /** A log could not be read at all. */
+  logger: Logger;
+}
+
+export interface ScrubReport {
+  startedAtMs: number;
+  durationMs: number;
+  logsCount: number;
+  bytes: number;
+  /** Entries that cannot be read any more; they are in the list of bad entries. */
+  badEntriesCount: number;
+  /** Damaged copies of entries that are served from a newer one, or whose ledger is gone. */
+  harmlessCount: number;
+  rebuiltIndexes: readonly number[];
+  /** Logs that could not be checked, or not be put in order, and why. */
+  failedLogs: readonly { logId: number; why: string }[];
+}
+
+export interface ScrubStatus {
+  isRunning: boolean;
+  /** Of the pass that runs. */
+  bytesDone: number;
+  last: ScrubReport | undefined;
+}
+
+/**
+ * Reads all entry logs and indexes again and again, slowly, and checks every byte, so that damage is found while other replicas still have what was lost. A
+ * damaged entry is listed and told (repair fetches it from a replica); a damaged index is rebuilt from its log, one that was found by a read or at start at
+ * once. One pass at a time.
+ */
+export class Scrubber {
+  readonly #options: ScrubberOptions;
+  readonly #tasks: TaskSet;
+  readonly #pacer: Pacer;
+  #running: Promise<ScrubReport> | undefined;
+  #timer: Timer | undefined;
+  #bytesDone = 0;
+  #last: ScrubReport | undefined;
+  readonly #rebuilding = new Map<number, Promise<boolean>>();
+
+  constructor(options: ScrubberOptions) {
+    this.#options = options;
+    this.#pacer = new Pacer(options.clock, options.bytesPerSecond);
+    this.#tasks = new TaskSet((error, name) => options.logger.error({ error, task: name }, 'a check of the entry logs failed'));
+  }
+
+  get status(): ScrubStatus {
+    return { isRunning: this.#running !== undefined, bytesDone: this.#bytesDone, last: this.#last };
+  }
+
+  /** Rebuilds what could not be used at start, and begins to count the time to the first pass: a tenth of the interval. */
+  start(): void {
+    for (const { logId, state } of this.#options.storage.logs()) if (state === 'damaged') this.noteDamagedIndex(logId);
+    this.#schedule(this.#options.intervalMs / 10);
+  }
+
+  /** A pass now, at the bounded rate; whoever asks while one runs gets its outcome. Rejects with `BOOKIE_CLOSED` when the bookie ends meanwhile. */
+  scrub(): Promise<ScrubReport> {
+    this.#running ??= new Promise<ScrubReport>((resolve, reject) => {
+      const isTaken = this.#tasks.run('scrub', async (stop) => {
+        await this.#pass(stop).then(resolve, reject);
+      });
+      if (!isTaken) reject(bookieErrors.CLOSED());
+    }).finally(() => {
+      this.#running = undefined;
+      this.#schedule(this.#options.intervalMs);
+    });
+    return this.#running;
+  }
+
+  /** A read met a damaged index, or a start: it is rebuilt soon. */
+  noteDamagedIndex(logId: number): void {
+    if (this.#rebuilding.has(logId)) return;
+    this.#tasks.run(`rebuild the index of log ${logId}`, async (stop) => {
+      const log = this.#options.storage.logs().find((candidate) => candidate.logId === logId);
+      if (log === undefined) return;
+      const readable = await checkLog(this.#options.disk, log, async () => undefined).catch((error: unknown) => {
+        if (!(error instanceof DaybookError)) throw error;
+        return undefined;
+      });
+      if (readable === undefined || readable.indexDamage !== undefined || log.state === 'damaged') await this.#rebuild(log, readable, stop);
+    });
+  }
+
+  /** Joins what runs. */
+  async close(): Promise<void> {
+    this.#timer?.cancel();
+    await this.#tasks.close();
+    this.#timer?.cancel();
+  }
+
+  #schedule(delayMs: number): void {
+    this.#timer?.cancel();
+    if (this.#options.intervalMs === 0 || this.#tasks.stop.aborted) return;
+    this.#timer = this.#options.clock.after(delayMs, () => {
+      this.scrub().catch((error: unknown) => this.#options.logger.error({ error }, 'the entry logs could not be checked'));
+    });
+  }
+
+  async #pass(stop: AbortSignal): Promise<ScrubReport> {
+    const { clock, storage, logger, badEntries } = this.#options;
+    const startMs = clock.monoMs();
+    const pass = new Pass(clock.wallMs());
+    this.#bytesDone = 0;
+    for (const { logId } of storage.logs()) {
+      if (stop.aborted) throw bookieErrors.CLOSED();
+      // As it is by now: it may have been sealed or removed meanwhile.
+      const log = storage.logs().find((candidate) => candidate.logId === logId);
+      if (log !== undefined) await this.#checkOne(log, pass, stop);
+    }
+    await badEntries.review((bad) => this.#isStillBad(bad));
+    this.#last = pass.report(clock.monoMs() - startMs);
+    const { badEntriesCount, rebuiltIndexes, failedLogs } = this.#last;
+    const isClean = badEntriesCount + rebuiltIndexes.length + failedLogs.length === 0;
+    logger[isClean ? 'info' : 'warn']({ ...this.#last }, 'all entry logs and indexes were checked');
+    return this.#last;
+  }
+
+  async #checkOne(log: LogStatus, pass: Pass, stop: AbortSignal): Promise<void> {
+    pass.logsCount++;
+    let findings: LogFindings | undefined;
+    try {
+      findings = await checkLog(this.#options.disk, log, async (bytes) => {
+        this.#bytesDone += bytes;
+        await this.#pacer.take(bytes, stop);
+      });
+    } catch (error) {
+      if (!(error instanceof DaybookError)) throw error;
+      if (!this.#isThere(log.logId)) return;
+      pass.failed(log.logId, error.message);
+    }
+    pass.bytes += findings?.bytes ?? 0;
+    if (!this.#isThere(log.logId)) return;
+    if (findings?.isHeaderBad) await this.#mendHeader(log, pass);
+    for (const bad of findings?.badRecords ?? []) await this.#judge({ ...bad, logId: log.logId }, pass);
+    if (findings !== undefined && findings.indexDamage === undefined && log.state !== 'damaged') return;
+    if (findings !== undefined)
+      this.#options.logger.error({ logId: log.logId, damage: findings.indexDamage }, 'the index of an entry log is damaged');
+    if (await this.#rebuild(log, findings, stop)) pass.rebuiltIndexes.push(log.logId);
+    else if (findings !== undefined) pass.failed(log.logId, findings.indexDamage ?? 'it could not be used at start');
+  }
+
+  async #judge(bad: Omit<BadEntry, 'foundAtMs'>, pass: Pass): Promise<void> {
+    if (await this.#isStillBad(bad)) {
+      this.#options.badEntries.note(bad);
+      pass.badEntriesCount++;
+    } else {
+      pass.harmlessCount++;
+    }
+  }
+
+  async #isStillBad({ ledgerId, entryId }: Pick<BadEntry, 'ledgerId' | 'entryId'>): Promise<boolean> {
+    const { storage } = this.#options;
+    return storage.hasLedger(ledgerId) && !(await storage.isServed(ledgerId, entryId));
+  }
+
+  #isThere(logId: number): boolean {
+    return this.#options.storage.logs().some((log) => log.logId === logId);
+  }
+
+  /** Its content is known: nothing is lost. */
+  async #mendHeader({ logId, logPath }: LogStatus, pass: Pass): Promise<void> {
+    try {
+      const file = await this.#options.disk.open(logPath);
+      try {
+        await file.writeAt(0, encodeLogHeader(logId));
+        await syncOrFail(() => file.sync());
+      } finally {
+        await file.close();
+      }
+    } catch (error) {
+      if (!(error instanceof DaybookError)) throw error;
+      pass.failed(logId, error.message);
+    }
+  }
+
+  /** False when it could not be rebuilt now: the log is still written, its directory fails, there is no room. */
+  #rebuild(log: LogStatus, readable: LogFindings | undefined, stop: AbortSignal): Promise<boolean> {
+    const { logId } = log;
+    const running = this.#rebuilding.get(logId);
+    if (running !== undefined) return running;
+    const rebuilt = this.#rebuildNow(log, readable, stop).finally(() => this.#rebuilding.delete(logId));
+    this.#rebuilding.set(logId, rebuilt);
+    return rebuilt;
+  }
+
+  async #rebuildNow(log: LogStatus, readable: LogFindings | undefined, stop: AbortSignal): Promise<boolean> {
+    const { disk, storage, logger } = this.#options;
+    const { logId, directory, logBytes, state } = log;
+    // What is written right now has its index in memory; it is sealed in time, and the damage found again.
+    if (state === 'open' || state === 'abandoned') return false;
+    try {
+      const rebuilt = await rebuildIndex({
+        disk,
+        directory,
+        logId,
+        logBytes,
+        known: readable?.runs ?? [],
+        isKnownLedger: (ledgerId) => storage.hasLedger(ledgerId),
+        afterRead: async () => {
+          if (stop.aborted) throw bookieErrors.CLOSED();
+        },
+      });
+      const { entriesCount, holeBytes } = rebuilt;
+      if (!storage.replaceIndex(logId, rebuilt)) return false;
+      logger.warn({ logId, entriesCount, holeBytes }, 'the index of an entry log was rebuilt from the log');
+      this.#options.onRebuilt();
+      return true;
+    } catch (error) {
+      if (!(error instanceof DaybookError)) throw error;
+      if (!stop.aborted) logger.error({ logId, error }, 'the index of an entry log cannot be rebuilt now');
+      return false;
+    }
+  }
+}
+
+/** What one pass has found so far. */
+class Pass {
+  readonly #startedAtMs: number;
+  logsCount = 0;
+  bytes = 0;
+  badEntriesCount = 0;
+  harmlessCount = 0;
+  readonly rebuiltIndexes: number[] = [];
+  readonly #failedLogs: { logId: number; why: string }[] = [];
+
+  constructor(startedAtMs: number) {
+    this.#startedAtMs = startedAtMs;
+  }
+
+  failed(logId: number, why: string): void {
+    this.#failedLogs.push({ logId, why });
+  }
+
+  report(durationMs: number): ScrubReport {
+    const { logsCount, bytes, badEntriesCount, harmlessCount, rebuiltIndexes } = this;
+    const found = { badEntriesCount, harmlessCount, rebuiltIndexes, failedLogs: this.#failedLogs };
+    return { startedAtMs: this.#startedAtMs, durationMs, logsCount, bytes, ...found };
+  }
+}
