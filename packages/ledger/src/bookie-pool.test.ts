@@ -25,7 +25,7 @@ t.test('bookie pool: registration gone → the connection stays, it may still an
   const before = pool.get(b1);
   world.cluster.registry.unregister(b1);
   t.equal(pool.get(b1), before);
-  t.equal(pool.readRank(b1), 4);
+  t.equal(pool.readRank(b1), 5);
 });
 
 t.test('bookie pool: failures → quarantine that doubles; success or a new registration ends it', async (t) => {

@@ -28,6 +28,13 @@ export interface BookiePoolDependencies {
   logger?: Logger;
 }
 
+interface Quarantine {
+  failuresCount: number;
+  untilMs: number;
+  /** A bookie whose disk takes no entries may well answer reads: only an append that succeeds ends it. */
+  isOfAppends: boolean;
+}
+
 interface Pooled extends PooledBookie {
   readonly address: string;
   readonly connection: BookieConnection;
@@ -36,12 +43,20 @@ interface Pooled extends PooledBookie {
 const quarantineMsMin = 1_000;
 const quarantineMsMax = 60_000;
 
+/** How long a bookie that was too slow once is asked after the others (BookKeeper's `bookieFailureHistoryExpirationMSec`). */
+const slowMs = 60_000;
+
 /** Codes that say something about the bookie, not about the request. */
 const failureCodes: ReadonlySet<BookieCode> = new Set(['UNAVAILABLE', 'TIMEOUT', 'IO_ERROR', 'READ_ONLY']);
+/** It is there and says what it knows. */
+const endingCodes: ReadonlySet<BookieCode> = new Set(['OK', 'NO_ENTRY', 'NO_LEDGER', 'FENCED']);
 
 /**
  * One connection per bookie for the whole process. A connection belongs to one incarnation: when the registry names another one (or another address), the
- * old connection is closed, so that whoever still holds it gets `UNAVAILABLE` and has to look again. Bookies that fail are quarantined, longer each time.
+ * old connection is closed, so that whoever still holds it gets `UNAVAILABLE` and has to look again.
+ *
+ * Bookies that fail are quarantined: from the first failure on (BookKeeper: from 100 in a minute), but only for a second, twice as long each time up to a minute
+ * (BookKeeper: half an hour), and no longer than until they answer or register again.
  */
 export class BookiePool implements BookieHealth {
   readonly #clock: Clock;
@@ -49,7 +64,9 @@ export class BookiePool implements BookieHealth {
   readonly #connect: ConnectBookie;
   readonly #logger: Logger;
   readonly #pooled = new Map<BookieId, Pooled>();
-  readonly #quarantine = new Map<BookieId, { failuresCount: number; untilMs: number }>();
+  readonly #quarantine = new Map<BookieId, Quarantine>();
+  /** Until when they count as slow. */
+  readonly #slow = new Map<BookieId, number>();
   readonly #watch: { stop(): void };
   #up: ReadonlySet<BookieId>;
   #isClosed = false;
@@ -77,12 +94,30 @@ export class BookiePool implements BookieHealth {
     return made;
   }
 
-  /** Every caller of a bookie reports what it was answered. */
-  report(bookieId: BookieId, code: BookieCode): void {
-    if (failureCodes.has(code)) this.#failed(bookieId, code);
-    else if (this.#quarantine.size > 0 && code === 'OK' && this.#quarantine.delete(bookieId)) {
-      this.#logger.info({ bookieId }, 'bookie answers again');
-    }
+  /** Every caller of a bookie reports what it was answered, and whether it was about appending. */
+  report(bookieId: BookieId, code: BookieCode, isAppend = false): void {
+    if (failureCodes.has(code)) this.#failed(bookieId, code, isAppend);
+    else if (this.#quarantine.size > 0 && endingCodes.has(code)) this.#answered(bookieId, isAppend);
+  }
+
+  /** Somebody waited too long for it and asked another one. */
+  reportSlow(bookieId: BookieId): void {
+    this.#slow.set(bookieId, this.#clock.monoMs() + slowMs);
+  }
+
+  #answered(bookieId: BookieId, isAppend: boolean): void {
+    const quarantine = this.#quarantine.get(bookieId);
+    if (quarantine === undefined || (quarantine.isOfAppends && !isAppend)) return;
+    this.#quarantine.delete(bookieId);
+    this.#logger.info({ bookieId }, 'bookie answers again');
+  }
+
+  #isSlow(bookieId: BookieId): boolean {
+    const untilMs = this.#slow.get(bookieId);
+    if (untilMs === undefined) return false;
+    if (this.#clock.monoMs() < untilMs) return true;
+    this.#slow.delete(bookieId);
+    return false;
   }
 
   isQuarantined(bookieId: BookieId): boolean {
@@ -90,12 +125,13 @@ export class BookiePool implements BookieHealth {
     return entry !== undefined && this.#clock.monoMs() < entry.untilMs;
   }
 
-  /** In which order replicas are asked: lower is better (in this process, healthy, read-only, failing, not registered). */
+  /** In which order replicas are asked: lower is better (in this process, healthy, slow, read-only, failing, not registered). */
   readRank(bookieId: BookieId): number {
     const registered = this.#registry.get(bookieId);
-    if (registered === undefined) return 4;
-    if (this.isQuarantined(bookieId)) return 3;
-    if (!registered.isWritable) return 2;
+    if (registered === undefined) return 5;
+    if (this.isQuarantined(bookieId)) return 4;
+    if (!registered.isWritable) return 3;
+    if (this.#slow.size > 0 && this.#isSlow(bookieId)) return 2;
     return registered.address === '' ? 0 : 1;
   }
 
@@ -107,19 +143,27 @@ export class BookiePool implements BookieHealth {
     this.#pooled.clear();
   }
 
-  #failed(bookieId: BookieId, code: BookieCode): void {
+  #failed(bookieId: BookieId, code: BookieCode, isAppend: boolean): void {
     const before = this.#quarantine.get(bookieId);
     const nowMs = this.#clock.monoMs();
     // Many requests fail together: only a failure after the last quarantine ended makes it longer.
-    if (before !== undefined && nowMs < before.untilMs) return;
+    if (before !== undefined && nowMs < before.untilMs) {
+      before.isOfAppends ||= isAppend;
+      return;
+    }
     const failuresCount = (before?.failuresCount ?? 0) + 1;
-    this.#quarantine.set(bookieId, { failuresCount, untilMs: nowMs + Math.min(quarantineMsMax, quarantineMsMin * 2 ** (failuresCount - 1)) });
+    const untilMs = nowMs + Math.min(quarantineMsMax, quarantineMsMin * 2 ** (failuresCount - 1));
+    this.#quarantine.set(bookieId, { failuresCount, untilMs, isOfAppends: isAppend || before?.isOfAppends === true });
     if (failuresCount === 1) this.#logger.warn({ bookieId, code }, 'bookie fails: others are preferred for a while');
   }
 
   #registryChanged(): void {
     const up = this.#namesUp();
-    for (const bookieId of up) if (!this.#up.has(bookieId)) this.#quarantine.delete(bookieId);
+    for (const bookieId of up) {
+      if (this.#up.has(bookieId)) continue;
+      this.#quarantine.delete(bookieId);
+      this.#slow.delete(bookieId);
+    }
     this.#up = up;
     for (const registered of this.#registry.list()) this.#dropOther(registered);
   }

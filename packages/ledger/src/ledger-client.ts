@@ -62,7 +62,8 @@ class EnsembleClient implements LedgerClient {
     this.#random = random;
     const limits = writerLimits(options, placement);
     const writerEnded = (writer: EnsembleWriter) => void this.#writers.delete(writer);
-    this.#d = { clock, records, registry, bookies, placement, logger, ...options, options, limits, writerEnded };
+    const distanceTo = options.networkLocation === undefined ? undefined : (bookieId: BookieId) => placement.distanceTo(bookieId);
+    this.#d = { clock, records, registry, bookies, placement, logger, ...options, options, limits, writerEnded, distanceTo };
     this.#registryWatch = registry.onChange(() => {
       for (const writer of this.#writers) writer.registryChanged();
     });

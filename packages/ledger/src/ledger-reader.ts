@@ -1,15 +1,17 @@
 import { type LedgerRecords, metadataErrors, type VersionedLedger } from '@daybook/metadata';
-import { createDigest, type Digest, type EntryId, type LedgerId, type LedgerMetadata } from '@daybook/proto';
+import { createDigest, type Digest, type EntryId, entryHeaderBytes, type LedgerId, type LedgerMetadata } from '@daybook/proto';
 import { DaybookError } from '@daybook/runtime';
 import { ledgerErrors } from './errors.js';
 import { readLastAddConfirmed, tryReadLastAddConfirmed } from './lac.js';
 import { pollLac } from './lac-poll.js';
 import type { LedgerEntry, LedgerReader, TailRead } from './ledger-api.js';
+import { readRange } from './range-read.js';
 import { type ReadDependencies, readEntries } from './read-op.js';
 
 export interface ReaderDependencies extends ReadDependencies {
   records: LedgerRecords;
   readBatchBytes: number;
+  readAheadBytes: number;
 }
 
 /** A poll of bookies ends after this at the latest, and begins again with what is known then. */
@@ -31,6 +33,7 @@ export class EnsembleReader implements LedgerReader {
   #watch: { stop(): void } | undefined;
   #isStale = false;
   #isEnded = false;
+  #entryBytesRead: number | undefined;
   /** Of those who wait for the ledger to grow: the record changed, or the reader is closed. */
   readonly #interrupts = new Set<AbortController>();
 
@@ -108,11 +111,15 @@ export class EnsembleReader implements LedgerReader {
 
   async read(first: EntryId, last: EntryId): Promise<LedgerEntry[]> {
     this.#checkRange(first, last, true);
-    const entries: LedgerEntry[] = [];
-    while (first + entries.length <= last) {
-      entries.push(...(await this.#readPart((first + entries.length) as EntryId, last, this.#d.readBatchBytes)));
-    }
-    return entries;
+    const { readBatchBytes, readAheadBytes } = this.#d;
+    return readRange({
+      first,
+      last,
+      entryBytes: this.#averageEntryBytes(),
+      batchBytes: readBatchBytes,
+      aheadBytes: readAheadBytes,
+      readPart: (from, upTo, number) => this.#readPart(from, upTo, readBatchBytes, number),
+    });
   }
 
   async readBatch(first: EntryId, last: EntryId, bytesMax: number): Promise<LedgerEntry[]> {
@@ -159,13 +166,22 @@ export class EnsembleReader implements LedgerReader {
     }
   }
 
-  async #readPart(first: EntryId, last: EntryId, bytesMax: number): Promise<LedgerEntry[]> {
+  /** A closed ledger tells; of an open one it is what was read last. */
+  #averageEntryBytes(): number | undefined {
+    const { lastEntryId, length } = this.metadata;
+    return this.isClosed && lastEntryId >= 0 ? length / (lastEntryId + 1) + entryHeaderBytes : this.#entryBytesRead;
+  }
+
+  async #readPart(first: EntryId, last: EntryId, bytesMax: number, number = 0): Promise<LedgerEntry[]> {
     await this.#refreshIfStale();
     const entries = await this.#orRefreshed(() =>
-      readEntries(this.#d, { ledgerId: this.ledgerId, metadata: this.metadata, digest: this.#digest, first, last, bytesMax }),
+      readEntries(this.#d, { ledgerId: this.ledgerId, metadata: this.metadata, digest: this.#digest, first, last, bytesMax, number }),
     );
     // Each entry tells what its writer had confirmed when it was sent.
-    if (!this.isClosed) this.#advance((entries.at(-1) as (typeof entries)[number]).lastAddConfirmed);
+    if (!this.isClosed) {
+      this.#advance((entries.at(-1) as (typeof entries)[number]).lastAddConfirmed);
+      this.#entryBytesRead = entries.reduce((sum, { payload }) => sum + payload.length, 0) / entries.length + entryHeaderBytes;
+    }
     // Copies, so that an entry kept in a cache does not keep the whole reply alive.
     return entries.map(({ entryId, payload }) => ({ entryId, payload: Buffer.from(payload) }));
   }

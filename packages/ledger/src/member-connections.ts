@@ -38,7 +38,7 @@ export class MemberConnections {
   send({ index, admission, batch }: SendEffect): void {
     const connection = this.#byIndex[index];
     const answered = (code: BookieCode) => {
-      if (connection !== undefined) this.#bookies.report(connection.bookieId, code);
+      if (connection !== undefined) this.#bookies.report(connection.bookieId, code, true);
       this.#writer.apply({ kind: 'answered', index, admission, batch, code, nowMs: this.#clock.monoMs() });
     };
     if (connection === undefined) this.#clock.endOfTurn(() => answered('UNAVAILABLE'));

@@ -7,6 +7,7 @@ import {
   type ChosenEnsemble,
   chooseEnsemble,
   chooseReplacement,
+  distance,
   type Location,
   type PlacementRule,
   parseLocation,
@@ -111,6 +112,11 @@ export class Placement {
 
   locationOf(bookieId: BookieId): Location {
     return parseLocation(this.#topology?.locationOf(bookieId));
+  }
+
+  /** 0 in the same rack as this process, 1 in the same region, 2 elsewhere. */
+  distanceTo(bookieId: BookieId): number {
+    return this.#local === undefined ? 0 : distance(this.#local, this.locationOf(bookieId));
   }
 
   /** How many writable bookies could be in an ensemble. */

@@ -18,6 +18,12 @@ export interface ReadDependencies {
   clock: Clock;
   bookies: BookiePool;
   speculativeReadDelayMs: number;
+  /** Default true. */
+  reorderReadSequenceEnabled?: boolean;
+  /** Default true. */
+  stickyReadsEnabled?: boolean;
+  /** How far away a bookie stands, lower is nearer; default: all alike. */
+  distanceTo?: ((bookieId: BookieId) => number) | undefined;
 }
 
 export interface ReadRange {
@@ -27,6 +33,8 @@ export interface ReadRange {
   first: EntryId;
   last: EntryId;
   bytesMax: number;
+  /** Reads with different numbers begin at different replicas, unless reads are sticky. */
+  number?: number;
 }
 
 /** What one bookie gave: entries that were proved to be the ones asked for, or why not even the first. */
@@ -62,11 +70,20 @@ class ReadOp {
     this.#ensemble = ensemble;
   }
 
-  /** The entry's replicas, the preferred first. Where all bookies hold all entries, ledgers begin at different ones, and each ledger stays with one. */
+  /**
+   * The entry's replicas, the preferred first. Where all bookies hold all entries, ledgers begin at different ones, and each ledger stays with one (sticky); a
+   * replica that fails or is slow goes behind the others, among equals the nearest is first.
+   */
   replicaOrder(entryId: EntryId): number[] {
-    const { metadata, ledgerId } = this.#range;
-    const order = writeSet(metadata, metadata.ensembleSize === metadata.writeQuorumSize ? (ledgerId as number as EntryId) : entryId);
-    const rank = (index: number) => this.#d.bookies.readRank(this.#ensemble[index] as BookieId);
+    const { metadata, ledgerId, number = 0 } = this.#range;
+    const { bookies, distanceTo, reorderReadSequenceEnabled = true, stickyReadsEnabled = true } = this.#d;
+    const isEverywhere = metadata.ensembleSize === metadata.writeQuorumSize;
+    const order = writeSet(metadata, isEverywhere ? ((ledgerId + (stickyReadsEnabled ? 0 : entryId + number)) as EntryId) : entryId);
+    if (!reorderReadSequenceEnabled) return order;
+    const rank = (index: number) => {
+      const bookieId = this.#ensemble[index] as BookieId;
+      return 10 * bookies.readRank(bookieId) + (distanceTo?.(bookieId) ?? 0);
+    };
     return order.sort((a, b) => rank(a) - rank(b));
   }
 
@@ -91,7 +108,7 @@ class ReadOp {
 
   /** One replica after the other until one gives the first entry. */
   readFrom(order: readonly number[]): Promise<Entry[]> {
-    const { clock, speculativeReadDelayMs } = this.#d;
+    const { clock, bookies, speculativeReadDelayMs } = this.#d;
     return new Promise((resolve, reject) => {
       const answers: Answer[] = [];
       let nextPlace = 0;
@@ -101,7 +118,12 @@ class ReadOp {
         timer?.cancel();
         const index = order[nextPlace++];
         if (index === undefined) return;
-        if (nextPlace < order.length) timer = clock.after(speculativeReadDelayMs, askNext);
+        if (nextPlace < order.length) {
+          timer = clock.after(speculativeReadDelayMs, () => {
+            bookies.reportSlow(this.#ensemble[index] as BookieId);
+            askNext();
+          });
+        }
         this.#ask(index, this.#idsOf(index), this.#range.bytesMax).then(heard).catch(reject);
       };
       const heard = (answer: Answer) => {
@@ -111,11 +133,18 @@ class ReadOp {
         if (!isGood && answers.length < order.length) return nextPlace < order.length ? askNext() : undefined;
         isSettled = true;
         timer?.cancel();
-        if (isGood) resolve(contiguous(new Map(answer.entries.map((entry) => [entry.entryId, entry])), this.#range.first));
+        if (isGood) resolve(this.#firstPart(answer.entries));
         else reject(this.#failure(answers));
       };
       askNext();
     });
+  }
+
+  /** The entries up to the first gap. */
+  #firstPart(entries: readonly Entry[]): Entry[] {
+    const { first } = this.#range;
+    const gap = entries.findIndex(({ entryId }, place) => entryId !== first + place);
+    return gap === -1 ? [...entries] : entries.slice(0, gap);
   }
 
   #idsOf(index: number): EntryId[] {

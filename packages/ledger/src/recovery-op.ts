@@ -1,22 +1,13 @@
 import { type LedgerRecords, metadataErrors, type VersionedLedger } from '@daybook/metadata';
-import {
-  type BookieId,
-  createDigest,
-  type Digest,
-  type EntryId,
-  entryLength,
-  type LedgerId,
-  type LedgerMetadata,
-  masterKey,
-  type ReadReply,
-} from '@daybook/proto';
+import { type BookieId, createDigest, type Digest, type EntryId, entryLength, type LedgerId, type LedgerMetadata, masterKey } from '@daybook/proto';
 import { invariant } from '@daybook/runtime';
-import { lastSegment, storesEntry, writeSet } from './distribution.js';
+import { lastSegment } from './distribution.js';
 import { describeReplies, queryEnsemble } from './ensemble-query.js';
 import { ledgerErrors } from './errors.js';
 import { endFromReplies, type KnownEnd } from './lac.js';
-import { readEntries, verifiedEntries } from './read-op.js';
-import { closedRecord, judgeEntry, type ReplicaAnswer } from './recovery-state.js';
+import { readEntries } from './read-op.js';
+import { bytesPerRecoveryRead, RecoveryReader } from './recovery-reader.js';
+import { closedRecord } from './recovery-state.js';
 import { RecoveryWriter, type RecoveryWriterDependencies } from './recovery-writer.js';
 
 export interface RecoveryDependencies extends RecoveryWriterDependencies {
@@ -25,8 +16,6 @@ export interface RecoveryDependencies extends RecoveryWriterDependencies {
 }
 
 const attemptsMax = 10;
-const entriesPerReadMax = 256;
-const bytesPerRead = 1024 * 1024;
 
 /**
  * Makes sure that a ledger is closed, at an end that has all acknowledged entries (reference 1.13): fence, find the end, write the tail to Qa again,
@@ -77,10 +66,16 @@ class Recovery {
   async run(): Promise<LedgerMetadata> {
     const start = await this.#fence();
     const writer = new RecoveryWriter(this.#d, { ledgerId: this.#ledgerId, metadata: this.#metadata, lastConfirmed: start.lastConfirmed });
+    const reader = new RecoveryReader(this.#d, {
+      ledgerId: this.#ledgerId,
+      metadata: this.#metadata,
+      digest: this.#digest,
+      masterKey: this.#masterKey,
+    });
     try {
       let length: number | undefined;
       for (;;) {
-        const entries = await this.#readFrom((writer.lastEntryId + 1) as EntryId);
+        const entries = await reader.readFrom((writer.lastEntryId + 1) as EntryId);
         const last = entries.at(-1);
         if (last === undefined) break;
         length = entryLength(last);
@@ -105,63 +100,13 @@ class Recovery {
     return endFromReplies(replies, { ledgerId, digest: this.#digest, lastSegmentFirst: lastSegment(this.#metadata).firstEntryId });
   }
 
-  /**
-   * Entries from `first` on that some replica holds, as bytes; none when it is proved that `first` was never acknowledged. All replicas of `first` are asked
-   * at once and the first valid answer is taken; every request fences (R5).
-   */
-  #readFrom(first: EntryId): Promise<readonly Buffer[]> {
-    const indexes = writeSet(this.#metadata, first);
-    return new Promise((resolve, reject) => {
-      const answers: ReplicaAnswer[] = indexes.map(() => 'PENDING');
-      let isSettled = false;
-      const heard = (place: number, entryIds: readonly EntryId[], reply: ReadReply) => {
-        if (isSettled) return;
-        const entries = this.#validPart(reply, entryIds);
-        answers[place] = reply.code === 'OK' && entries.length === 0 ? 'DAMAGED' : reply.code;
-        const verdict = judgeEntry(this.#metadata, answers);
-        if (verdict === 'undecided' && reply.code !== 'UNAUTHORIZED') return;
-        isSettled = true;
-        if (verdict === 'found') resolve(consecutive(entries, entryIds, first));
-        else if (verdict === 'absent') resolve([]);
-        else reject(reply.code === 'UNAUTHORIZED' ? ledgerErrors.UNAUTHORIZED(this.#ledgerId) : this.#unknownEntry(first, indexes, answers));
-      };
-      for (const [place, index] of indexes.entries()) {
-        const entryIds = this.#idsFrom(first, index);
-        this.#ask(index, entryIds)
-          .then((reply) => heard(place, entryIds, reply))
-          .catch(reject);
-      }
-    });
-  }
-
-  async #ask(index: number, entryIds: readonly EntryId[]): Promise<ReadReply> {
-    const bookieId = this.#ensemble[index] as BookieId;
-    const bookie = this.#d.bookies.get(bookieId);
-    if (bookie === undefined) return { code: 'UNAVAILABLE', entries: [] };
-    const reply = await bookie.service.read({ ledgerId: this.#ledgerId, entryIds, bytesMax: bytesPerRead, fenceWithKey: this.#masterKey });
-    this.#d.bookies.report(bookieId, reply.code);
-    return reply;
-  }
-
-  /** The entries of a reply up to the first one that is not what was asked for. */
-  #validPart(reply: ReadReply, entryIds: readonly EntryId[]): readonly Buffer[] {
-    const ledger = { ledgerId: this.#ledgerId, digest: this.#digest };
-    return reply.code === 'OK' ? reply.entries.slice(0, verifiedEntries(reply.entries, entryIds, ledger).length) : [];
-  }
-
-  #idsFrom(first: EntryId, index: number): EntryId[] {
-    const ids: EntryId[] = [];
-    for (let id = first as number; id < first + entriesPerReadMax; id++) if (storesEntry(this.#metadata, index, id)) ids.push(id as EntryId);
-    return ids;
-  }
-
   /** Nothing was rewritten: the length stands in the header of the last entry, wherever that is (an older segment, when the last one is empty). */
   async #lengthUpTo(end: KnownEnd): Promise<number> {
     const lastEntryId = end.lastConfirmed;
     if (lastEntryId < 0) return 0;
     if (end.length !== undefined) return end.length;
     try {
-      const range = { first: lastEntryId, last: lastEntryId, bytesMax: bytesPerRead };
+      const range = { first: lastEntryId, last: lastEntryId, bytesMax: bytesPerRecoveryRead };
       const [entry] = await readEntries(this.#d, { ledgerId: this.#ledgerId, metadata: this.#metadata, digest: this.#digest, ...range });
       invariant(entry !== undefined, 'a read gives at least one entry');
       return entry.length;
@@ -169,15 +114,4 @@ class Recovery {
       throw ledgerErrors.RECOVERY_FAILED(this.#ledgerId, `its last entry ${lastEntryId} cannot be read`, { cause });
     }
   }
-
-  #unknownEntry(entryId: EntryId, indexes: readonly number[], answers: readonly ReplicaAnswer[]): Error {
-    const said = indexes.map((index, place) => `${this.#ensemble[index]}: ${answers[place]}`).join(', ');
-    return ledgerErrors.RECOVERY_FAILED(this.#ledgerId, `too few bookies can tell whether there is an entry ${entryId} (${said})`);
-  }
-}
-
-/** The entries whose ids follow `first` without a gap. */
-function consecutive(entries: readonly Buffer[], entryIds: readonly EntryId[], first: EntryId): readonly Buffer[] {
-  const gap = entries.findIndex((_, place) => entryIds[place] !== first + place);
-  return gap === -1 ? entries : entries.slice(0, gap);
 }
