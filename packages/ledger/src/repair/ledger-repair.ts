@@ -1,4 +1,4 @@
-import type { BookieRegistry, LedgerRecords, VersionedLedger } from '@daybook/metadata';
+import { type BookieRegistry, type LedgerRecords, metadataErrors, type VersionedLedger } from '@daybook/metadata';
 import { type BookieId, type LedgerId, masterKey } from '@daybook/proto';
 import { type Clock, DaybookError, type Logger, type Random } from '@daybook/runtime';
 import type { BookiePool } from '../bookie-pool.js';
@@ -130,7 +130,8 @@ class LedgerRepair {
           ensemble = ensemble.with(member.index, target);
         } catch (error) {
           if (!(error instanceof DaybookError)) throw error;
-          if (repairErrors.STOPPED.is(error) || repairErrors.LOCK_LOST.is(error)) throw error;
+          // These say nothing about the ledger.
+          if (repairErrors.STOPPED.is(error) || metadataErrors.UNAVAILABLE.is(error)) throw error;
           problems.push(error);
         }
       }

@@ -21,6 +21,8 @@ export interface RepairLocksOptions {
 }
 
 const pollMs = 500;
+const releaseAttemptsMax = 5;
+const releaseRetryMs = 200;
 
 /**
  * One lock per ledger for everything that repairs (workers, manual recovery, decommission) or collects copies that nobody owns (P12). A lock is an ephemeral
@@ -78,10 +80,12 @@ export class RepairLocks {
     return found && (decodeHolder(found.value) ?? 'somebody');
   }
 
-  /** Ledgers that are locked now, by anybody. */
+  /** Ledgers that are locked now, by anybody; without those whose key was left behind here, as they can be locked anew. */
   async lockedLedgers(): Promise<Set<bigint>> {
     const names = await this.#store.children(paths.replicationLocks);
-    return new Set(names.flatMap((name) => ledgerIdOfRepairPart(name) ?? []));
+    const locked = new Set(names.flatMap((name) => ledgerIdOfRepairPart(name) ?? []));
+    for (const ledgerId of this.#leftovers) locked.delete(BigInt(ledgerId));
+    return locked;
   }
 
   /** Gives back what is still held. */
@@ -116,15 +120,29 @@ export class RepairLocks {
   async #release(ledgerId: LedgerId, lost: AbortController): Promise<void> {
     if (this.#held.get(ledgerId) !== lost) return;
     try {
+      for (let attempt = 1; !lost.signal.aborted && !(await this.#remove(ledgerId)); attempt++) {
+        if (attempt >= releaseAttemptsMax) {
+          this.#leftovers.add(ledgerId);
+          break;
+        }
+        await this.#clock.sleep(releaseRetryMs, lost.signal);
+      }
+    } finally {
+      if (this.#held.get(ledgerId) === lost) this.#held.delete(ledgerId);
+    }
+  }
+
+  /** False when the store cannot be reached. */
+  async #remove(ledgerId: LedgerId): Promise<boolean> {
+    try {
       const path = paths.replicationLock(ledgerId);
       const found = await this.#store.get(path);
       if (found?.ownEphemeral && found.value.equals(this.#value)) await this.#store.delete(path, found.version);
     } catch (error) {
-      if (metadataErrors.UNAVAILABLE.is(error)) this.#leftovers.add(ledgerId);
-      else if (!metadataErrors.NOT_FOUND.is(error) && !metadataErrors.BAD_VERSION.is(error) && !metadataErrors.CLOSED.is(error)) throw error;
-    } finally {
-      if (this.#held.get(ledgerId) === lost) this.#held.delete(ledgerId);
+      if (metadataErrors.UNAVAILABLE.is(error)) return false;
+      if (!metadataErrors.NOT_FOUND.is(error) && !metadataErrors.BAD_VERSION.is(error) && !metadataErrors.CLOSED.is(error)) throw error;
     }
+    return true;
   }
 
   #loseAll(): void {

@@ -1,3 +1,4 @@
+import { metadataErrors } from '@daybook/metadata';
 import type { BookieId } from '@daybook/proto';
 import { DaybookError } from '@daybook/runtime';
 import { abortAny } from './abort-any.js';
@@ -81,7 +82,9 @@ export class RepairTask {
       });
     } catch (error) {
       if (!(error instanceof DaybookError)) throw error;
-      return { outcome: 'failed', problems: [lost.aborted ? repairErrors.LOCK_LOST(ledgerId) : error] };
+      // Says nothing about the ledger.
+      if (lost.aborted || metadataErrors.UNAVAILABLE.is(error)) throw error;
+      return { outcome: 'failed', problems: [error] };
     } finally {
       end.stop();
       metrics.repairTime.observe((clock.monoMs() - startMs) / 1_000);
@@ -142,7 +145,7 @@ export class RepairTask {
     const { logger, metrics, clock } = this.#d;
     const { troubled } = this.#options;
     const nowMs = clock.monoMs();
-    const reason = problems.map((problem) => problem.message).join('; ');
+    const reason = [...new Set(problems.map((problem) => problem.message))].join('; ');
     const { rounds, isGivenUp, dueMs } = troubled.failed(ledgerId, { reason, nowMs, targets: this.#targets });
     metrics.repairsFailed.add();
     metrics.ledgersGivenUp.set(troubled.givenUpCount);

@@ -53,7 +53,9 @@ export class ReplicationWorker {
   constructor(dependencies: RepairTaskDependencies, options: Partial<ReplicationWorkerOptions> = {}) {
     this.#d = dependencies;
     this.#options = { ...defaultReplicationWorkerOptions, ...options };
-    this.#tasks = new TaskSet((error, name) => this.#brokenOff(error, name));
+    this.#tasks = new TaskSet((error) => {
+      throw error;
+    });
     this.#wakeUp = new WakeUp(dependencies.clock, this.#tasks.stop);
     const { lockReleaseOfFailedLedgerGracePeriodMs, rwRereplicateBackoffMs, repairRoundsMax } = this.#options;
     this.#troubled = new TroubledLedgers({
@@ -162,15 +164,15 @@ export class ReplicationWorker {
     });
     try {
       await task.run();
+    } catch (error) {
+      if (!(error instanceof DaybookError)) throw error;
+      if (!this.#tasks.stop.aborted)
+        this.#d.logger.warn({ ledgerId: work.ledgerId, error }, 'the repair of a ledger was broken off and begins again');
+      await this.#d.clock.sleep(storeAwayMs, this.#tasks.stop);
     } finally {
       await work.lock.release();
       this.#working.delete(work.ledgerId);
       rest();
     }
-  }
-
-  #brokenOff(error: unknown, name: string): void {
-    if (!(error instanceof DaybookError)) throw error;
-    if (!this.#tasks.stop.aborted) this.#d.logger.warn({ error, task: name }, 'a repair was broken off');
   }
 }

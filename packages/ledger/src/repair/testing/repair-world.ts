@@ -138,15 +138,17 @@ export class RepairWorld {
     return (await this.run(this.admin.records.read(ledgerId)))?.metadata as LedgerMetadata;
   }
 
-  /** Names of those in the first segment that are not what `names` says; the ensemble for messages. */
   async ensemble(ledgerId: LedgerId, segment = 0): Promise<string[]> {
     return [...((await this.metadata(ledgerId)).segments[segment]?.ensemble ?? [])];
   }
 
-  /** Looked at from outside: closed fragments whose members do not hold what they should, or are not registered. */
+  /** Looked at from outside: members that are gone, and those of closed fragments that do not hold what they should. */
   async holes(ledgerId: LedgerId): Promise<string[]> {
     const metadata = await this.metadata(ledgerId);
-    if (metadata === undefined) return [];
+    return metadata === undefined ? [] : this.holesOf(ledgerId, metadata);
+  }
+
+  holesOf(ledgerId: LedgerId, metadata: LedgerMetadata): string[] {
     const holes: string[] = [];
     for (const { firstEntryId, lastEntryId, ensemble, isClosed } of fragmentsOf(metadata)) {
       for (const [index, bookieId] of ensemble.entries()) {
