@@ -1,5 +1,6 @@
 import { bookieConfigSchema } from '@daybook/bookie';
 import { z } from 'zod';
+import { autoRecoverySettings } from './autorecovery-config.js';
 import { metadataSettings } from './broker-config.js';
 import { processSettings } from './node-parts.js';
 
@@ -15,6 +16,11 @@ export const bookieProcessConfigSchema = z.strictObject({
   dataDirectory: z.string().min(1).default('./bookie').describe('Where journal and ledgers are kept, unless they are named on their own.'),
   journalDirectories: journalDirectories.optional(),
   ledgerDirectories: ledgerDirectories.optional(),
+  autoRecoveryDaemonEnabled: z
+    .boolean()
+    .default(false)
+    .describe('Beside its own work, watch over the copies of all ledgers as `daybook autorecovery` does; the settings of repair are read only then.'),
   ...processSettings,
   ...bookieSettings,
+  ...autoRecoverySettings,
 });

@@ -1,6 +1,8 @@
 import { resolve } from 'node:path';
 import { type Bookie, type BookieHttp, bookieConfigSchema, bookieMetadata, openBookie, startBookieHttp } from '@daybook/bookie';
 import { type BookieServer, startBookieServer } from '@daybook/bookie/grpc';
+import type { ConnectBookie } from '@daybook/ledger';
+import type { MetadataStore } from '@daybook/metadata';
 import { openZooKeeperStore } from '@daybook/metadata/zookeeper';
 import { type DeepReadonly, Lifecycle } from '@daybook/runtime';
 import type { z } from 'zod';
@@ -8,7 +10,7 @@ import type { BookieOptions } from './bookie.js';
 import { bookieProcessConfigSchema } from './bookie-process-config.js';
 import { chosenPort, reachable } from './free-port.js';
 import { announceReady, endWithParent, untilAskedToEnd } from './life.js';
-import { exitAtOnce, nodeParts } from './node-parts.js';
+import { exitAtOnce, type NodeParts, nodeParts } from './node-parts.js';
 import { loadSettings, settingsOf } from './settings.js';
 
 /** Runs until the process is asked to end; exits when its disks or its identity can be trusted no more. */
@@ -59,7 +61,24 @@ async function start(config: Config, lifecycle: Lifecycle): Promise<void> {
   const httpAddress = reachable(host, httpPort);
   await bookie.register({ address, httpAddress });
   isRegistered = true;
+  if (config.autoRecoveryDaemonEnabled) await startRepair(config, { parts, store, bookie }, lifecycle);
   announceReady(`Daybook bookie ${bookie.identity.bookieId} is ready: gRPC on ${address}, http://${httpAddress}/metrics`, { address });
+}
+
+/** Reaches itself without a detour over the network. */
+async function startRepair(
+  config: Config,
+  { parts, store, bookie }: { parts: NodeParts; store: MetadataStore; bookie: Bookie },
+  lifecycle: Lifecycle,
+): Promise<void> {
+  const { bookieId, incarnation } = bookie.identity;
+  const itself = { service: bookie.service, close: () => undefined };
+  const { startAutoRecoveryNode } = await import('./autorecovery-node.js');
+  const { connectGrpcBookie } = await import('@daybook/ledger/grpc');
+  const connect: ConnectBookie = (other) =>
+    other.bookieId === bookieId && other.incarnation === incarnation ? itself : connectGrpcBookie(other, { clock: parts.clock });
+  const node = await startAutoRecoveryNode({ parts, config, store, connect, name: bookieId });
+  lifecycle.onClose('autorecovery', () => node.close());
 }
 
 function isWorking(bookie: Bookie): boolean {

@@ -36,7 +36,7 @@ t.test('plan: three bookies, two brokers -> each with its own id, folder and por
   );
   t.match(
     plans[1]?.arguments.join(' '),
-    /^bookie --bookie-id bookie-2 --data \/data\/bookie-2 --port 20 --http-port 21 --metadata zk:\S+ --host 127\.0\.0\.1 --set metadataSessionTimeoutMs=5000$/,
+    /^bookie --bookie-id bookie-2 --data \/data\/bookie-2 --port 20 --http-port 21 --metadata zk:\S+ --host 127\.0\.0\.1 --set metadataSessionTimeoutMs=5000 --set autoRecoveryDaemonEnabled=true$/,
   );
   t.match(plans[4]?.arguments.join(' '), /^broker --port 8081 .*--set managedLedgerDefaultEnsembleSize=3 .*WriteQuorum=3 .*AckQuorum=2$/);
 });

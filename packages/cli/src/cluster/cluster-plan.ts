@@ -73,9 +73,11 @@ function ownChoices({ bookiesCount, environment }: ClusterRequest): Record<'book
     managedLedgerDefaultWriteQuorum: String(writeQuorum),
     managedLedgerDefaultAckQuorum: String(ackQuorum),
   };
-  const given = new Set(configKeys(schemas.broker).flatMap((key) => (environment[key.environmentName] === undefined ? [] : [key.name])));
+  const allKeys = Object.values(schemas).flatMap((schema) => configKeys(schema));
+  const given = new Set(allKeys.flatMap((key) => (environment[key.environmentName] === undefined ? [] : [key.name])));
   const notGiven = (choices: Record<string, string>) => Object.fromEntries(Object.entries(choices).filter(([name]) => !given.has(name)));
-  return { bookie: notGiven(both), broker: notGiven({ ...both, ...quorums }) };
+  const bookie = { ...both, autoRecoveryDaemonEnabled: 'true' };
+  return { bookie: notGiven(bookie), broker: notGiven({ ...both, ...quorums }) };
 }
 
 function flag(name: string, value: string | undefined): string[] {

@@ -1,0 +1,61 @@
+import { BookiePool, type ConnectBookie, createLedgerClient } from '@daybook/ledger';
+import { type AutoRecovery, type AutoRecoveryOptions, startAutoRecovery } from '@daybook/ledger/repair';
+import { createBookieRegistry, createLedgerRecords, type MetadataStore } from '@daybook/metadata';
+import { Lifecycle } from '@daybook/runtime';
+import type { autoRecoverySettings } from './autorecovery-config.js';
+import type { NodeParts } from './node-parts.js';
+
+type Settings = Readonly<Record<keyof typeof autoRecoverySettings, number>>;
+
+export interface AutoRecoveryNodeOptions {
+  parts: NodeParts;
+  config: Settings;
+  store: MetadataStore;
+  connect: ConnectBookie;
+  name: string;
+}
+
+export interface AutoRecoveryNode {
+  recovery: AutoRecovery;
+  close(): Promise<void>;
+}
+
+/** Auditor and worker with their own ledger client, from metadata and a way to reach bookies: part of `daybook autorecovery` and of `daybook bookie`. */
+export async function startAutoRecoveryNode({ parts, config, store, connect, name }: AutoRecoveryNodeOptions): Promise<AutoRecoveryNode> {
+  const { clock, random, logger, metrics } = parts;
+  const lifecycle = new Lifecycle();
+  try {
+    const registry = await createBookieRegistry(store, { clock, logger });
+    lifecycle.onClose('bookie registry', () => registry.close());
+    const bookies = new BookiePool({ clock, registry, connect, logger });
+    lifecycle.onClose('bookie connections', () => bookies.close());
+    const records = createLedgerRecords(store);
+    const ledgers = createLedgerClient({ clock, random, records, registry, bookies, logger });
+    lifecycle.onClose('ledger client', () => ledgers.close());
+    const recovery = await startAutoRecovery(
+      { clock, random, store, records, registry, bookies, ledgers, logger, metrics, name },
+      recoveryOptions(config),
+    );
+    lifecycle.onClose('autorecovery', () => recovery.close());
+    return { recovery, close: () => lifecycle.close() };
+  } catch (error) {
+    await lifecycle.close();
+    throw error;
+  }
+}
+
+function recoveryOptions(config: Settings): AutoRecoveryOptions {
+  return {
+    lostBookieRecoveryDelaySeconds: config.lostBookieRecoveryDelay,
+    auditorPeriodicBookieCheckIntervalMs: config.auditorPeriodicBookieCheckInterval * 1_000,
+    auditorReplicasCheckIntervalMs: config.auditorReplicasCheckInterval * 1_000,
+    auditorPeriodicCheckIntervalMs: config.auditorPeriodicCheckInterval * 1_000,
+    auditorLedgerVerificationPercentage: config.auditorLedgerVerificationPercentage,
+    openLedgerRereplicationGracePeriodMs: config.openLedgerRereplicationGracePeriod,
+    lockReleaseOfFailedLedgerGracePeriodMs: config.lockReleaseOfFailedLedgerGracePeriod,
+    rwRereplicateBackoffMs: config.rwRereplicateBackoffMs,
+    replicationRateByBytes: config.replicationRateByBytes,
+    replicationRateByEntries: config.replicationRateByEntries,
+    concurrentLedgersMax: config.concurrentLedgerRepairs,
+  };
+}
