@@ -24,7 +24,7 @@ export interface LogLock {
   release(): Promise<void>;
 }
 
-const attemptsMax = 3;
+const attemptsMax = 4;
 
 /** Queues up as an ephemeral sequential key: the lowest has the lock. Rejects with `LOG_LOCKED` after `waitMs`. */
 export async function acquireLock(options: AcquireLock): Promise<LogLock> {
@@ -77,13 +77,8 @@ class LockMember implements LogLock {
         return;
       } catch (error) {
         if (!metadataErrors.UNAVAILABLE.is(error) || attempt >= attemptsMax) throw error;
-        const made = (await store.children(this.#keys.lock))
-          .map((part) => `${this.#keys.lock}/${part}`)
-          .find((path) => path.startsWith(this.#prefix));
-        if (made !== undefined) {
-          this.#path = made;
-          return;
-        }
+        this.#path = await this.#findOwn();
+        if (this.#path !== undefined) return;
       }
     }
   }
@@ -118,17 +113,26 @@ class LockMember implements LogLock {
     if (this.#isReleased) return;
     this.#isReleased = true;
     this.#session.stop();
-    if (this.#path === undefined || this.#isLost) return;
+    if (this.#isLost) return;
+    const { clock, store } = this.#options;
     for (let attempt = 1; attempt <= attemptsMax; attempt++) {
       try {
-        await this.#options.store.delete(this.#path, 'any');
+        // It may be there although nobody ever told us its number.
+        const path = this.#path ?? (await this.#findOwn());
+        if (path !== undefined) await store.delete(path, 'any');
         return;
       } catch (error) {
         // Gone already, or it goes with the session.
         if (metadataErrors.NOT_FOUND.is(error) || metadataErrors.CLOSED.is(error)) return;
         if (!metadataErrors.UNAVAILABLE.is(error)) throw error;
+        await clock.sleep(50 * 2 ** attempt);
       }
     }
+  }
+
+  async #findOwn(): Promise<string | undefined> {
+    const members = await this.#options.store.children(this.#keys.lock);
+    return members.map((part) => `${this.#keys.lock}/${part}`).find((path) => path.startsWith(this.#prefix));
   }
 
   /** The key that has the lock now; undefined when it is ours. */

@@ -152,7 +152,7 @@ class LogModel {
 
 const textOf = (record: LogRecord) => record.payload.toString().replace(/\.+$/, '');
 
-const seeds = Number(process.env.LOG_MODEL_SEEDS ?? 60);
+const seeds = Number(process.env.LOG_MODEL_SEEDS ?? 25);
 const firstSeed = Number(process.env.LOG_MODEL_FROM ?? 1);
 
 t.test(

@@ -246,3 +246,35 @@ t.test('log writer: closing while it rolls → both segments are completed', asy
   t.ok(segments.every(({ kind }) => kind === 'completed'));
   t.ok(segments.length >= 1);
 });
+
+t.test('log writer: rolls while the bookies of the old segment stand still → what is behind is not acknowledged before', async (t) => {
+  const world = new LogWorld({ bookiesCount: 6 });
+  const node = world.node();
+  const log = await world.run(node.logs.create('a'));
+  const writer = await world.run(log.openWriter());
+  await world.run(writer.write(1, Buffer.from('1')));
+  const [segment] = await world.run(log.segments());
+  const { segments } = await world.run(node.ledgers.metadata(segment?.ledgerId as NonNullable<typeof segment>['ledgerId']));
+  const ensemble = segments.flatMap((part) => part.ensemble);
+  for (const bookie of ensemble) world.bookies.bookie(bookie).stall();
+  const answered: number[] = [];
+  const writes = [2, 3].map((txId) => writer.write(txId, Buffer.from(`${txId}`)).then(() => answered.push(txId)));
+  // The next ledger lies elsewhere: the stalled ones are not writable.
+  for (const bookie of ensemble) world.bookies.register(bookie, { isWritable: false });
+  const rolling = writer.roll();
+  await world.runFor(200);
+  writes.push(writer.write(4, Buffer.from('4')).then(() => answered.push(4)));
+  await world.runFor(200);
+  t.same(answered, []);
+  for (const bookie of ensemble) world.bookies.bookie(bookie).resume();
+  await world.run(Promise.all([...writes, rolling]));
+  t.same(answered, [2, 3, 4]);
+  t.same(
+    (await world.run(log.segments())).map(({ sequence, kind }) => [sequence, kind]),
+    [
+      [1, 'completed'],
+      [2, 'in progress'],
+    ],
+  );
+  await world.run(writer.close());
+});
