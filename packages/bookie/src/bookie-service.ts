@@ -104,14 +104,14 @@ export class StoredBookie implements BookieService {
 
   async #newestEntry(ledgerId: LedgerId): Promise<LacReply> {
     const { storage } = this.#parts;
-    if (!storage.states.has(ledgerId)) return { code: 'NO_LEDGER' };
+    if (!storage.states.has(ledgerId)) return { code: this.#absent('NO_LEDGER') };
     const last = storage.lastEntryId(ledgerId);
-    if (last < 0) return { code: storage.hasDamagedLogs ? 'IO_ERROR' : 'NO_ENTRY' };
+    if (last < 0) return { code: storage.hasDamagedLogs ? 'IO_ERROR' : this.#absent('NO_ENTRY') };
     const { code, entries } = await this.#readEntries(ledgerId, [last as EntryId], 0);
     const lastEntry = entries[0];
     if (lastEntry !== undefined) return { code, lastEntry };
     // An entry that was just known to be here is not "absent" (rule R4).
-    return { code: code === 'NO_ENTRY' ? 'IO_ERROR' : code };
+    return { code: isNegative(code) ? 'IO_ERROR' : code };
   }
 
   async awaitLac(request: AwaitLacRequest, stop?: AbortSignal): Promise<AwaitLacReply> {
@@ -146,7 +146,7 @@ export class StoredBookie implements BookieService {
     const refusal = this.#refusal();
     if (refusal !== undefined) return { code: refusal, runs: [] };
     const { storage } = this.#parts;
-    if (!storage.states.has(ledgerId)) return { code: 'NO_LEDGER', runs: [] };
+    if (!storage.states.has(ledgerId)) return { code: this.#absent('NO_LEDGER'), runs: [] };
     try {
       const runs = await storage.listEntries(ledgerId);
       if (storage.hasDamagedLogs) return { code: 'IO_ERROR', runs: [] };
@@ -172,14 +172,19 @@ export class StoredBookie implements BookieService {
   async #readEntries(ledgerId: LedgerId, entryIds: readonly EntryId[], bytesMax: number): Promise<ReadReply> {
     const { storage, metrics, clock, readReplyBytesMax } = this.#parts;
     const startMs = metrics === undefined ? 0 : clock.monoMs();
-    if (!storage.states.has(ledgerId)) return { code: 'NO_LEDGER', entries: [] };
+    if (!storage.states.has(ledgerId)) return { code: this.#absent('NO_LEDGER'), entries: [] };
     const result = await storage.read(ledgerId, entryIds, Math.min(bytesMax, readReplyBytesMax));
     const reply: ReadReply =
       result.is === 'entries'
         ? { code: 'OK', entries: result.entries }
-        : { code: result.is === 'none' ? 'NO_ENTRY' : this.#ioError(result.error, ledgerId), entries: [] };
+        : { code: result.is === 'none' ? this.#absent('NO_ENTRY') : this.#ioError(result.error, ledgerId), entries: [] };
     metrics?.noteRead({ code: reply.code, durationMs: clock.monoMs() - startMs, entries: reply.entries });
     return reply;
+  }
+
+  /** A bookie whose journal was repaired may have lost it, so it proves nothing (rule R15). */
+  #absent(code: 'NO_LEDGER' | 'NO_ENTRY'): BookieCode {
+    return this.#parts.readOnly.isLimbo ? 'UNKNOWN_LEDGER_STATE' : code;
   }
 
   #ioError(error: unknown, ledgerId: LedgerId): BookieCode {

@@ -163,26 +163,24 @@ t.test('bookie: a flipped bit in an entry log → IO_ERROR, never NO_ENTRY; othe
   }
 });
 
-t.test('bookie: a damaged or missing index → the bookie starts, and answers IO_ERROR where it cannot know', async (t) => {
-  for (const damage of ['flip', 'remove', 'remove log'] as const) {
-    const sim = new SimBookie();
-    await sim.start();
-    for (let i = 0; i < 40; i++) await sim.append({ ledger: 1, first: i * 8, count: 8, bytes: 100 });
-    await sim.append({ ledger: 2, first: 0, count: 1 });
-    await sim.close();
-    sim.stoppedDisk();
-    const index = '/data/ledgers/0000000000000001.idx';
-    const bytes = sim.disk.peek(index) as Buffer;
-    if (damage === 'flip') sim.disk.flipBit(index, bytes.length - 70, 1);
-    else await sim.queue.complete(sim.disk.remove(damage === 'remove' ? index : index.replace('idx', 'log')));
-    await sim.start();
-    t.equal((await sim.read(1, [0])).code, 'IO_ERROR', damage);
-    t.equal((await sim.read(1, [5000])).code, 'IO_ERROR', `${damage}: it might have been there`);
-    t.equal((await sim.read(1, [319])).code, 'OK', damage);
-    t.equal((await sim.list(1)).code, 'IO_ERROR', damage);
-    t.equal((await sim.readLac(2)).code, 'OK', damage);
-    await sim.close();
+t.test('bookie: a missing entry log → the bookie starts, and answers IO_ERROR where it cannot know', async (t) => {
+  const sim = new SimBookie();
+  await sim.start();
+  for (let i = 0; i < 40; i++) await sim.append({ ledger: 1, first: i * 8, count: 8, bytes: 100 });
+  await sim.append({ ledger: 2, first: 0, count: 1 });
+  await sim.close();
+  sim.stoppedDisk();
+  await sim.queue.complete(sim.disk.remove('/data/ledgers/0000000000000001.log'));
+  await sim.start();
+  for (let round = 0; round < 2; round++) {
+    t.equal((await sim.read(1, [0])).code, 'IO_ERROR');
+    t.equal((await sim.read(1, [5000])).code, 'IO_ERROR', 'it might have been there');
+    t.equal((await sim.read(1, [319])).code, 'OK');
+    t.equal((await sim.list(1)).code, 'IO_ERROR');
+    t.equal((await sim.readLac(2)).code, 'OK');
+    await sim.queue.runFor(60_000);
   }
+  await sim.close();
 });
 
 t.test('bookie: write cache full while the disk stalls → held, then refused, bounded; nothing acknowledged is lost', async (t) => {

@@ -5,13 +5,15 @@ export const bookieErrors = defineErrors('BOOKIE', {
     retry: 'never',
     text: (path: string, offset: number, detail: string) =>
       `journal file ${path} is damaged at offset ${offset} (${detail}): acknowledged entries may be unreadable, so this bookie does not start. ` +
-      'Restore the file, or wipe this bookie and let its ledgers be copied again from their other replicas',
+      'Restore the file; or see with `daybook shell journal inspect` what is lost and give it up with `daybook shell journal repair`; ' +
+      'or wipe this bookie and let its ledgers be copied again from their other replicas',
   },
   JOURNAL_MISSING: {
     retry: 'never',
     text: (directory: string, name: string, why: string) =>
       `journal file ${name} is missing in ${directory} (${why}): acknowledged entries would be lost, so this bookie does not start. ` +
-      'Check that the right disk is mounted; if the file is gone, wipe this bookie and let its ledgers be copied again',
+      'Check that the right disk is mounted; if the file is gone, give up what was in it with `daybook shell journal repair`, ' +
+      'or wipe this bookie and let its ledgers be copied again from their other replicas',
   },
   FORMAT_VERSION: {
     retry: 'never',

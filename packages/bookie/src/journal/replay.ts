@@ -1,18 +1,9 @@
-import type { Disk, DiskFile } from '@daybook/runtime';
+import type { Disk } from '@daybook/runtime';
 import { bookieErrors } from '../errors.js';
 import type { JournalDirectory } from './journal-directory.js';
-import {
-  commitAlignmentBytes,
-  decodeFileHeader,
-  decodeRecord,
-  type FileHeader,
-  fileHeaderBytes,
-  type JournalRecord,
-  journalFileName,
-} from './journal-format.js';
+import { decodeFileHeader, type FileHeader, fileHeaderBytes, journalFileName } from './journal-format.js';
 import type { JournalMark } from './journal-mark.js';
-
-const windowBytes = 1 << 20;
+import { FileWindow, findCommitAfter, readRecord } from './journal-window.js';
 
 export interface ReplayedRecord {
   type: number;
@@ -136,63 +127,4 @@ async function scan(options: ReplayOptions, window: FileWindow, from: Scan): Pro
   const later = await findCommitAfter(window, fileId, offset);
   if (later !== undefined) throw bookieErrors.JOURNAL_CORRUPT(path, offset, `an intact record follows at ${later}`);
   return offset;
-}
-
-/** The record at `offset` with `end` as an offset in the file, or undefined when there is none. */
-async function readRecord(window: FileWindow, fileId: number, offset: number): Promise<JournalRecord | undefined> {
-  for (let needed = 32; offset + needed <= window.fileBytes; ) {
-    const bytes = await window.at(offset, needed);
-    const result = decodeRecord(bytes, 0, { fileId, bytesOffset: offset });
-    if (result.is === 'record') return { ...result.record, end: offset + result.record.end };
-    if (result.is === 'none' || result.bytes <= bytes.length) return undefined;
-    needed = result.bytes;
-  }
-  return undefined;
-}
-
-/** The first intact commit that begins after `offset`. */
-async function findCommitAfter(window: FileWindow, fileId: number, offset: number): Promise<number | undefined> {
-  const first = (Math.floor(offset / commitAlignmentBytes) + 1) * commitAlignmentBytes;
-  for (let at = first; at + commitAlignmentBytes <= window.fileBytes; at += commitAlignmentBytes) {
-    if (!window.holds(at, commitAlignmentBytes)) await window.at(at, commitAlignmentBytes);
-    if (!mayBeCommit(window, fileId, at)) continue;
-    const record = await readRecord(window, fileId, at);
-    if (record?.commitOffset === at) return at;
-  }
-  return undefined;
-}
-
-/** A cheap look at what only a commit's first record has, so that hundreds of megabytes of zeros or old records pass quickly. */
-function mayBeCommit(window: FileWindow, fileId: number, at: number): boolean {
-  const { bytes, start } = window;
-  const i = at - start;
-  return bytes.readUInt32BE(i + 28) === at && bytes.readUInt32BE(i + 24) === at && bytes.readUInt32BE(i + 20) === fileId % 0x1_0000_0000;
-}
-
-/** A moving part of a file in memory. */
-class FileWindow {
-  readonly fileBytes: number;
-  readonly #file: DiskFile;
-  bytes: Buffer = Buffer.alloc(0);
-  start = 0;
-
-  constructor(file: DiskFile, fileBytes: number) {
-    this.#file = file;
-    this.fileBytes = fileBytes;
-  }
-
-  holds(offset: number, bytes: number): boolean {
-    return offset >= this.start && offset + bytes <= this.start + this.bytes.length;
-  }
-
-  /** The file from `offset` on: `needed` bytes or more, fewer only at its end. Valid until the next call. */
-  async at(offset: number, needed: number): Promise<Buffer> {
-    if (!this.holds(offset, needed)) {
-      const target = Buffer.alloc(Math.max(windowBytes, needed));
-      const read = await this.#file.readAt(offset, target);
-      this.bytes = target.subarray(0, read);
-      this.start = offset;
-    }
-    return this.bytes.subarray(offset - this.start);
-  }
 }

@@ -30,7 +30,8 @@ const windowBytes = 256 * 1024;
 export async function checkLog(disk: Disk, place: LogPlace, afterRead: (bytes: number) => Promise<void>): Promise<LogFindings> {
   const indexBytes = await readPart(disk, place.indexPath, place.indexBytes, afterRead);
   const { runs, damage } = checkIndex(indexBytes, place, place.indexPath);
-  const badRecords: { ledgerId: number; entryId: number; position: number }[] = [];
+  /** By place: of a damaged index, runs may be known twice. */
+  const bad = new Map<number, { ledgerId: number; entryId: number; position: number }>();
   const file = await disk.open(place.logPath, { mode: 'read' });
   try {
     const header = Buffer.alloc(logHeaderBytes);
@@ -49,10 +50,10 @@ export async function checkLog(disk: Disk, place: LogPlace, afterRead: (bytes: n
           await afterRead(window.length);
         }
         const record = window.subarray(position - windowStart, end - windowStart);
-        if (decodeLogRecord(record, ledgerId, firstEntryId + i) === undefined) badRecords.push({ ledgerId, entryId: firstEntryId + i, position });
+        if (decodeLogRecord(record, ledgerId, firstEntryId + i) === undefined) bad.set(position, { ledgerId, entryId: firstEntryId + i, position });
       }
     }
-    return { badRecords, isHeaderBad, indexDamage: damage, runs, bytes: indexBytes.length + place.logBytes };
+    return { badRecords: [...bad.values()], isHeaderBad, indexDamage: damage, runs, bytes: indexBytes.length + place.logBytes };
   } finally {
     await file.close();
   }

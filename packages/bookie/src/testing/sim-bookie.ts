@@ -5,6 +5,7 @@ import { openBookie } from '../bookie.js';
 import type { Bookie, BookieMetadata } from '../bookie-api.js';
 import { type BookieConfigInput, bookieConfigSchema } from '../config.js';
 import type { BookieLimits } from '../limits.js';
+import type { BadEntry } from '../storage/bad-entries.js';
 import { type BatchOptions, makeBatch } from './batches.js';
 import { type DirectoryFault, FaultyDisk } from './faulty-disk.js';
 
@@ -35,6 +36,7 @@ export interface SimBookieOptions {
   /** Asked at each start. */
   metadata?: (sim: SimBookie) => BookieMetadata;
   metrics?: Metrics;
+  onBadEntry?: (bad: BadEntry) => void;
 }
 
 /** One bookie on a simulated disk, over any number of runs. */
@@ -68,7 +70,7 @@ export class SimBookie {
     const { clock, disk } = this;
     disk.onCrash = () => clock.stop();
     this.fatal = undefined;
-    const { config, limits, metadata, metrics } = this.#options;
+    const { config, limits, metadata, metrics, onBadEntry } = this.#options;
     return openBookie({
       config: bookieConfigSchema.parse({ journalDirectories: ['/data/journal'], ledgerDirectories: ['/data/ledgers'], ...config }),
       limits: { ...smallLimits, ...limits },
@@ -79,6 +81,7 @@ export class SimBookie {
       dataDirectory: '/data',
       ...(metadata && { metadata: metadata(this) }),
       ...(metrics && { metrics }),
+      ...(onBadEntry && { onBadEntry }),
       onFatal: (error) => {
         this.fatal = error;
       },

@@ -1,0 +1,57 @@
+import type { Disk, DiskLock } from '@daybook/runtime';
+import { inspectJournal, type JournalInspection } from './journal/journal-inspection.js';
+import { repairJournal } from './journal/journal-repair.js';
+import { markerNames, removeMarker, setMarker } from './marker-files.js';
+import { Checkpoints } from './storage/checkpoint.js';
+import { LedgerDirectories } from './storage/ledger-directories.js';
+
+export interface StoppedBookie {
+  disk: Disk;
+  journalDirectories: readonly string[];
+  ledgerDirectories: readonly string[];
+}
+
+/** Looks at the journals of a bookie that does not run, and changes nothing: `problems` is what a repair would give up. */
+export async function inspectJournals(bookie: StoppedBookie): Promise<JournalInspection[]> {
+  return eachJournal(bookie, inspectJournal);
+}
+
+/**
+ * Makes journals replayable again by giving up what cannot be read. Entries and fences that this bookie acknowledged may be among it, so it comes up **in
+ * limbo** from then on: it takes no entries but those of a recovery, and answers UNKNOWN_LEDGER_STATE instead of "not here", until {@link endLimbo}. Refuses
+ * (`DISK_LOCKED`) while the bookie runs. Without problems nothing is done.
+ */
+export async function repairJournals(bookie: StoppedBookie): Promise<JournalInspection[]> {
+  return locked(bookie, async () => {
+    const found = await eachJournal(bookie, inspectJournal);
+    const problems = found.flatMap((inspection) => inspection.problems);
+    if (problems.length === 0) return found;
+    await setMarker(bookie.disk, bookie.ledgerDirectories, markerNames.limbo, `${problems.join('\n')}\n`);
+    return eachJournal(bookie, repairJournal);
+  });
+}
+
+/** To be called when every ledger that names this bookie was checked, and what was missing copied here again: it is as certain as any other from now on. */
+export async function endLimbo(bookie: StoppedBookie): Promise<void> {
+  await locked(bookie, () => removeMarker(bookie.disk, bookie.ledgerDirectories, markerNames.limbo));
+}
+
+async function eachJournal(
+  { disk, journalDirectories, ledgerDirectories }: StoppedBookie,
+  task: (options: Parameters<typeof repairJournal>[0]) => Promise<JournalInspection>,
+): Promise<JournalInspection[]> {
+  const { latest } = await Checkpoints.load(disk, new LedgerDirectories(disk, ledgerDirectories));
+  const out: JournalInspection[] = [];
+  for (const [i, directory] of journalDirectories.entries()) out.push(await task({ disk, directory, mark: latest?.marks[i] }));
+  return out;
+}
+
+async function locked<T>({ disk, journalDirectories, ledgerDirectories }: StoppedBookie, task: () => Promise<T>): Promise<T> {
+  const locks: DiskLock[] = [];
+  try {
+    for (const directory of new Set([...journalDirectories, ...ledgerDirectories])) locks.push(await disk.lock(`${directory}/lock`));
+    return await task();
+  } finally {
+    for (const lock of locks) await lock.release();
+  }
+}
