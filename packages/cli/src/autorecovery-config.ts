@@ -28,6 +28,14 @@ export const autoRecoverySettings = {
     .max(100)
     .default(0)
     .describe('Share of the entries that such a check reads from each bookie, besides the first and the last of each part.'),
+  auditorPeriodicPlacementPolicyCheckInterval: z
+    .int()
+    .min(0)
+    .default(0)
+    .describe('Seconds between checks whether the bookies of ledgers span enough racks and regions (told, not repaired); 0: none.'),
+  minNumRacksPerWriteQuorum: z.int().min(0).max(64).default(2).describe('Each write quorum spans as many racks, where there are so many.'),
+  enforceMinNumRacksPerWriteQuorum: z.boolean().default(false).describe('Rather no copy than one in a rack that breaks the rule.'),
+  minRegionsForDurability: z.int().min(0).max(64).default(0).describe('Each write quorum spans as many regions; 0: no such rule.'),
   openLedgerRereplicationGracePeriod: z
     .int()
     .min(0)
@@ -43,6 +51,9 @@ export const autoRecoverySettings = {
   replicationRateByEntries: z.int().min(-1).default(-1).describe('Entries a second that one process copies at most; -1 or 0: no limit.'),
   concurrentLedgerRepairs: z.int().min(1).max(64).default(4).describe('Ledgers that one process repairs at a time.'),
 };
+
+const autoRecoverySchema = z.strictObject(autoRecoverySettings);
+export type AutoRecoverySettings = Readonly<z.output<typeof autoRecoverySchema>>;
 
 /** Settings of `daybook autorecovery`. */
 export const autoRecoveryProcessConfigSchema = z.strictObject({

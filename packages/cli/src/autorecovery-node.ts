@@ -1,15 +1,13 @@
 import { BookiePool, type ConnectBookie, createLedgerClient } from '@daybook/ledger';
 import { type AutoRecovery, type AutoRecoveryOptions, startAutoRecovery } from '@daybook/ledger/repair';
-import { createBookieRegistry, createLedgerRecords, type MetadataStore } from '@daybook/metadata';
+import { createBookieRegistry, createBookieTopology, createLedgerRecords, type MetadataStore } from '@daybook/metadata';
 import { Lifecycle } from '@daybook/runtime';
-import type { autoRecoverySettings } from './autorecovery-config.js';
+import type { AutoRecoverySettings } from './autorecovery-config.js';
 import type { NodeParts } from './node-parts.js';
-
-type Settings = Readonly<Record<keyof typeof autoRecoverySettings, number>>;
 
 export interface AutoRecoveryNodeOptions {
   parts: NodeParts;
-  config: Settings;
+  config: AutoRecoverySettings;
   store: MetadataStore;
   connect: ConnectBookie;
   name: string;
@@ -30,10 +28,14 @@ export async function startAutoRecoveryNode({ parts, config, store, connect, nam
     const bookies = new BookiePool({ clock, registry, connect, logger });
     lifecycle.onClose('bookie connections', () => bookies.close());
     const records = createLedgerRecords(store);
-    const ledgers = createLedgerClient({ clock, random, records, registry, bookies, logger });
+    const topology = await createBookieTopology(store, { logger });
+    lifecycle.onClose('bookie topology', () => topology.close());
+    const { minNumRacksPerWriteQuorum, enforceMinNumRacksPerWriteQuorum, minRegionsForDurability } = config;
+    const placementRule = { minNumRacksPerWriteQuorum, enforceMinNumRacksPerWriteQuorum, minRegionsForDurability };
+    const ledgers = createLedgerClient({ clock, random, records, registry, bookies, logger, topology, options: placementRule });
     lifecycle.onClose('ledger client', () => ledgers.close());
     const recovery = await startAutoRecovery(
-      { clock, random, store, records, registry, bookies, ledgers, logger, metrics, name },
+      { clock, random, store, records, registry, bookies, ledgers, logger, metrics, name, topology, placementRule },
       recoveryOptions(config),
     );
     lifecycle.onClose('autorecovery', () => recovery.close());
@@ -44,12 +46,13 @@ export async function startAutoRecoveryNode({ parts, config, store, connect, nam
   }
 }
 
-function recoveryOptions(config: Settings): AutoRecoveryOptions {
+function recoveryOptions(config: AutoRecoverySettings): AutoRecoveryOptions {
   return {
     lostBookieRecoveryDelaySeconds: config.lostBookieRecoveryDelay,
     auditorPeriodicBookieCheckIntervalMs: config.auditorPeriodicBookieCheckInterval * 1_000,
     auditorReplicasCheckIntervalMs: config.auditorReplicasCheckInterval * 1_000,
     auditorPeriodicCheckIntervalMs: config.auditorPeriodicCheckInterval * 1_000,
+    auditorPeriodicPlacementPolicyCheckIntervalMs: config.auditorPeriodicPlacementPolicyCheckInterval * 1_000,
     auditorLedgerVerificationPercentage: config.auditorLedgerVerificationPercentage,
     openLedgerRereplicationGracePeriodMs: config.openLedgerRereplicationGracePeriod,
     lockReleaseOfFailedLedgerGracePeriodMs: config.lockReleaseOfFailedLedgerGracePeriod,

@@ -21,6 +21,7 @@ export interface AuditorOptions {
   auditorReplicasCheckIntervalMs: number;
   /** Default 0. */
   auditorPeriodicPlacementPolicyCheckIntervalMs: number;
+  /** Without one there is no such check. */
   placementProblem?: PlacementProblem | undefined;
 }
 

@@ -363,7 +363,7 @@ t.test('auditor: a record that cannot be read → told, and the other ledgers ar
 t.test('auditor: placement check → ledgers counted and told, none marked', async (t) => {
   const world = new RepairWorld({ bookiesCount: 5 });
   const ids = await ledgers(world, 6);
-  const problemOf = (ensemble: readonly BookieId[]) => (ensemble.includes('b1' as BookieId) ? 'b1 stands alone' : undefined);
+  const problemOf = (_sizes: unknown, ensemble: readonly BookieId[]) => (ensemble.includes('b1' as BookieId) ? 'b1 stands alone' : undefined);
   const options = { auditorPeriodicPlacementPolicyCheckIntervalMs: 60_000, placementProblem: problemOf };
   const { tools, auditor, metrics } = await auditing(world, options);
   await world.runFor(1_000);

@@ -2,6 +2,7 @@ import type { BookieRegistry, LedgerRecords } from '@daybook/metadata';
 import type { BookieId, LedgerId } from '@daybook/proto';
 import type { Clock, Logger, Random } from '@daybook/runtime';
 import type { BookiePool } from '../bookie-pool.js';
+import type { QuorumSizes } from '../quorum.js';
 import { repairErrors } from './errors.js';
 import { bookiesOf, forEachLedger } from './for-each-ledger.js';
 import { badMembers, checkLedger, type Presence } from './ledger-check.js';
@@ -143,7 +144,7 @@ export async function auditReplicas(dependencies: AuditDependencies, audit: Repl
 }
 
 /** Says what is wrong with where an ensemble lies; undefined: nothing. */
-export type PlacementProblem = (ensemble: readonly BookieId[], writeQuorumSize: number) => string | undefined;
+export type PlacementProblem = (sizes: QuorumSizes, ensemble: readonly BookieId[]) => string | undefined;
 
 /** Counts and tells ledgers whose bookies break the placement policy. They are whole, so nothing is marked. */
 export async function auditPlacement(dependencies: AuditDependencies, problemOf: PlacementProblem, stop: AbortSignal): Promise<number> {
@@ -151,7 +152,7 @@ export async function auditPlacement(dependencies: AuditDependencies, problemOf:
   let count = 0;
   await forEachLedger({ records, logger, stop }, (ledgerId, { metadata }) => {
     metrics.ledgersChecked.add();
-    const problem = metadata.segments.map(({ ensemble }) => problemOf(ensemble, metadata.writeQuorumSize)).find((text) => text !== undefined);
+    const problem = metadata.segments.map(({ ensemble }) => problemOf(metadata, ensemble)).find((text) => text !== undefined);
     if (problem === undefined) return;
     count++;
     logger.debug({ ledgerId, problem }, 'the bookies of a ledger break the placement policy');

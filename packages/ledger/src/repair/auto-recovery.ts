@@ -1,15 +1,22 @@
-import { type BookieRegistry, type CookieRecords, createCookieRecords, type LedgerRecords, type MetadataStore } from '@daybook/metadata';
+import {
+  type BookieRegistry,
+  type BookieTopology,
+  type CookieRecords,
+  createCookieRecords,
+  type LedgerRecords,
+  type MetadataStore,
+} from '@daybook/metadata';
 import { type Clock, type Logger, type Metrics, type Random, silentLogger } from '@daybook/runtime';
 import type { BookiePool } from '../bookie-pool.js';
 import type { LedgerClient } from '../ledger-api.js';
-import { Placement } from '../placement.js';
+import type { PlacementRule } from '../rack-placement.js';
 import { Auditor } from './auditor.js';
 import type { AuditorOptions } from './auditor-term.js';
 import { RateLimit } from './rate-limit.js';
 import type { RecoverDependencies } from './recover-bookies.js';
 import { RepairLocks } from './repair-locks.js';
 import { RepairMetrics } from './repair-metrics.js';
-import { createRepairPlacement, type RepairPlacement } from './repair-placement.js';
+import { createRepairPlacement } from './repair-placement.js';
 import { RepairSettings } from './repair-settings.js';
 import { ReplicationWorker, type ReplicationWorkerOptions } from './replication-worker.js';
 import { UnderReplication } from './under-replication.js';
@@ -27,7 +34,9 @@ export interface RepairParts {
   metrics?: Metrics;
   /** What others see of it in locks and in the election: different for each process. */
   name: string;
-  placement?: RepairPlacement;
+  /** Where bookies stand; without it all count as one rack. */
+  topology?: BookieTopology | undefined;
+  placementRule?: Partial<PlacementRule> | undefined;
 }
 
 export interface RateOptions {
@@ -63,7 +72,7 @@ export async function openRepairTools(parts: RepairParts, rate: RateOptions = {}
     logger,
     locks,
     underReplication,
-    placement: parts.placement ?? createRepairPlacement(new Placement({ registry, health: bookies, random })),
+    placement: createRepairPlacement({ registry, health: bookies, random, topology: parts.topology, rule: parts.placementRule }),
     rate: new RateLimit({ clock, bytesPerSecond: rate.replicationRateByBytes, entriesPerSecond: rate.replicationRateByEntries }),
     settings: new RepairSettings(store),
     cookies: createCookieRecords(store),
@@ -85,7 +94,8 @@ export interface AutoRecovery {
 export async function startAutoRecovery(parts: RepairParts, options: AutoRecoveryOptions = {}): Promise<AutoRecovery> {
   const tools = await openRepairTools(parts, options);
   await tools.settings.initialiseDelay(options.lostBookieRecoveryDelaySeconds ?? 0);
-  const auditor = new Auditor({ ...tools, store: parts.store, name: parts.name }, options);
+  const placementProblem = options.placementProblem ?? tools.placement.problemOf;
+  const auditor = new Auditor({ ...tools, store: parts.store, name: parts.name }, { ...options, placementProblem });
   const worker = new ReplicationWorker(tools, options);
   auditor.start();
   worker.start();

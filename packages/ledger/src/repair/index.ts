@@ -46,7 +46,7 @@ export {
 export type { UnderReplicatedMark } from './repair-format.js';
 export { type RepairLock, RepairLocks, type RepairLocksOptions } from './repair-locks.js';
 export { RepairMetrics } from './repair-metrics.js';
-export { createRepairPlacement, type RepairPlacement, type VacantPlace } from './repair-placement.js';
+export { createRepairPlacement, type RepairPlacement, type RepairPlacementDependencies, type VacantPlace } from './repair-placement.js';
 export { type PeriodicCheck, periodicChecks, type RecoveryDelay, RepairSettings } from './repair-settings.js';
 export { defaultReplicationWorkerOptions, ReplicationWorker, type ReplicationWorkerOptions } from './replication-worker.js';
 export type { TroubledLedger } from './troubled-ledgers.js';
