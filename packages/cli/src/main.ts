@@ -2,8 +2,22 @@ import { Command, CommanderError } from 'commander';
 import { errorText, exitCodeOf, exitCodes } from './exit.js';
 import { version } from './version.js';
 
-/** Each sub-command lives in its own file, which is loaded only when it runs: `daybook --help` and a cold start pay for nothing else. */
-async function program(): Promise<Command> {
+/** Each sub-command lives in its own file, and what it does in further ones: a cold start pays for nothing else. */
+const commands = new Map<string, () => Promise<{ command(): Command }>>([
+  ['standalone', () => import('./standalone.js')],
+  ['broker', () => import('./broker.js')],
+  ['bookie', () => import('./bookie.js')],
+  ['autorecovery', () => import('./autorecovery.js')],
+  ['cluster', () => import('./cluster.js')],
+  ['produce', () => import('./produce.js')],
+  ['consume', () => import('./consume.js')],
+  ['admin', () => import('./admin.js')],
+  ['ledger', () => import('./ledger.js')],
+  ['bench', () => import('./bench.js')],
+]);
+
+/** With the command that `word` names, or with all of them when it names none (then help or an error lists them). */
+async function program(word: string): Promise<Command> {
   const root = new Command('daybook')
     .description('A message broker with Pulsar-compatible WebSocket and REST interfaces, on its own replicated ledger store.')
     .version(version())
@@ -27,18 +41,8 @@ All settings: docs/configuration.md. All errors: docs/errors.md.
 Exit codes: 0 done; 1 it ran and failed, the reason is on standard error; 2 the command line or the settings are wrong.
 DAYBOOK_DEBUG=1 adds error codes, stacks and causes.`,
     );
-  const modules = await Promise.all([
-    import('./standalone.js'),
-    import('./broker.js'),
-    import('./bookie.js'),
-    import('./autorecovery.js'),
-    import('./cluster.js'),
-    import('./produce.js'),
-    import('./consume.js'),
-    import('./admin.js'),
-    import('./ledger.js'),
-    import('./bench.js'),
-  ]);
+  const named = commands.get(word);
+  const modules = await Promise.all((named === undefined ? [...commands.values()] : [named]).map((load) => load()));
   for (const module of modules) root.addCommand(module.command());
   inherit(root);
   return root;
@@ -55,7 +59,7 @@ function inherit(parent: Command): void {
 /** Runs the command line; the process's exit code says how it went (`exitCodes`). */
 export async function main(argv: readonly string[]): Promise<void> {
   try {
-    const root = await program();
+    const root = await program(argv[2] ?? '');
     await root.parseAsync([...argv]);
   } catch (error) {
     if (error instanceof CommanderError) {
