@@ -1,0 +1,10 @@
+export { type ConsistencyReport, checkConsistency, identityProblems } from './consistency-check.js';
+export { bookieShellErrors } from './errors.js';
+export { type DiskFileKind, diskFileKinds, type FileOnDisk, listFilesOnDisk } from './files-on-disk.js';
+export { checkFirstUse, type FirstUse, readFolderCookie, wipeFolder } from './folder-identity.js';
+export { type LastMark, readLastMark } from './last-mark.js';
+export { type IndexedRun, type LocalLedger, listLocalLedgers, readLocalIndex } from './local-ledgers.js';
+export { findLocalLog, type LocalLog, ledgerRows, listLocalLogs, readRuns } from './local-logs.js';
+export { type LogRecord, type LogSummary, type ReadLogOptions, readEntryLog } from './read-entry-log.js';
+export { findJournalFile, type JournalFileRecord, type JournalFileSummary, readJournalFile } from './read-journal-file.js';
+export { directoriesOf, type FolderRequest, findBookieFolder, whileStopped } from './stopped-folder.js';

@@ -1,0 +1,96 @@
+import { type Disk, diskErrors } from '@daybook/runtime';
+import type { StoppedBookie } from '../repair-journals.js';
+import { Checkpoints } from '../storage/checkpoint.js';
+import type { LogExtent } from '../storage/checkpoint-format.js';
+import { logFileName, logIdIn } from '../storage/entry-log-format.js';
+import { checkIndex } from '../storage/index-check.js';
+import { decodeTrailer, indexFileName, type LedgerRow, type Run, trailerBytes } from '../storage/index-format.js';
+import { LedgerDirectories } from '../storage/ledger-directories.js';
+import { readWholeFile } from '../storage/replace-file.js';
+import { bookieShellErrors } from './errors.js';
+
+/** An entry log of a stopped bookie. */
+export interface LocalLog {
+  logId: number;
+  logPath: string;
+  indexPath: string;
+  /** Of the log that count. */
+  logBytes: number;
+  indexBytes: number;
+  isSealed: boolean;
+  /** False for the rest of something that did not become part of a checkpoint: the next start removes it. */
+  isNamed: boolean;
+}
+
+/** Of all entry logs that the last checkpoint names, and of files that it does not; ascending. */
+export async function listLocalLogs({ disk, ledgerDirectories }: StoppedBookie): Promise<LocalLog[]> {
+  const { latest } = await Checkpoints.load(disk, new LedgerDirectories(disk, ledgerDirectories));
+  const directoryOf = new Map<number, string>();
+  for (const directory of ledgerDirectories) {
+    for (const name of await disk.list(directory)) {
+      const logId = logIdIn(name);
+      if (logId !== undefined) directoryOf.set(logId, directory);
+    }
+  }
+  const named = latest?.logs ?? [];
+  const logs = named.map((extent) => localLog(extent, directoryOf.get(extent.logId) ?? (ledgerDirectories[0] as string), true));
+  for (const [logId, directory] of directoryOf) {
+    if (named.some((log) => log.logId === logId)) continue;
+    const logBytes = (await disk.fileBytes(`${directory}/${logFileName(logId)}`)) ?? 0;
+    const indexBytes = (await disk.fileBytes(`${directory}/${indexFileName(logId)}`)) ?? 0;
+    logs.push(localLog({ logId, logBytes, indexBytes, isSealed: false }, directory, false));
+  }
+  return logs.sort((a, b) => a.logId - b.logId);
+}
+
+function localLog(extent: Pick<LogExtent, 'logId' | 'logBytes' | 'indexBytes' | 'isSealed'>, directory: string, isNamed: boolean): LocalLog {
+  const { logId, logBytes, indexBytes, isSealed } = extent;
+  return {
+    logId,
+    logPath: `${directory}/${logFileName(logId)}`,
+    indexPath: `${directory}/${indexFileName(logId)}`,
+    logBytes,
+    indexBytes,
+    isSealed,
+    isNamed,
+  };
+}
+
+/** A log by its id (hexadecimal, as in its name) or the name of one of its files. */
+export function findLocalLog(logs: readonly LocalLog[], wanted: string): LocalLog {
+  const name = wanted.slice(wanted.lastIndexOf('/') + 1);
+  const logId = /^[0-9a-f]{1,16}$/i.test(name) ? Number.parseInt(name, 16) : logIdIn(name);
+  const found = logs.find((log) => log.logId === logId);
+  if (found !== undefined) return found;
+  throw bookieShellErrors.NO_FILE(`entry log ${wanted}`, logs.map((log) => log.logId.toString(16)).join(', ') || 'none');
+}
+
+/** The runs of a log as its index has them, in the order of their places, and the first thing that is wrong with the index. */
+export async function readRuns(disk: Disk, log: LocalLog): Promise<{ runs: readonly Run[]; damage: string | undefined }> {
+  const file = await readWholeFile(disk, log.indexPath);
+  if (file === undefined) throw diskErrors.NOT_FOUND(log.indexPath);
+  const { logId, logBytes, isSealed } = log;
+  // One that was rebuilt after the checkpoint has another length than that says: then it ends where its file ends.
+  const isWhole = isSealed && decodeTrailer(file.subarray(file.length - trailerBytes), logId) !== undefined;
+  const bytes = isWhole ? file : file.subarray(0, log.indexBytes);
+  return checkIndex(bytes, { logId, logBytes, isSealed }, log.indexPath);
+}
+
+/** What a log holds of each ledger, by ledger id. */
+export function ledgerRows(runs: readonly Run[]): LedgerRow[] {
+  const rows = new Map<number, LedgerRow>();
+  for (const { ledgerId, firstEntryId, count, positions, at } of runs) {
+    const logBytes = (positions[at + count] as number) - (positions[at] as number);
+    const lastEntryId = firstEntryId + count - 1;
+    const row = rows.get(ledgerId);
+    if (row === undefined) {
+      rows.set(ledgerId, { ledgerId, firstEntryId, lastEntryId, logBytes, entriesCount: count });
+      continue;
+    }
+    row.firstEntryId = Math.min(row.firstEntryId, firstEntryId);
+    row.lastEntryId = Math.max(row.lastEntryId, lastEntryId);
+    row.logBytes += logBytes;
+    row.entriesCount += count;
+  }
+  return [...rows.values()].sort((a, b) => a.ledgerId - b.ledgerId);
+}
