@@ -28,7 +28,9 @@ export interface LogReaderStart {
 
 const recordsMaxDefault = 1_000;
 const bytesMaxDefault = 1024 * 1024;
-/** Between two looks at the end of a log that nobody writes to, or that is written to all the time. */
+/** How long bookies are asked to wait for the next entry. */
+const longPollMs = 1_000;
+/** Between two looks where there is nobody to wait for. */
 const pollMsMin = 10;
 const pollMsMax = 1_000;
 /** The head is watched; this is for a watch that got lost. */
@@ -123,15 +125,24 @@ export class TailingLogReader implements LogReader {
       if ((await this.#step()) !== 'caught up') continue;
       const leftMs = deadlineMs - clock.monoMs();
       if (leftMs <= 0 || stop?.aborted) return [];
-      await this.#pause(Math.min(leftMs, backoff.nextDelayMs()), stop);
+      await this.#pause(leftMs, backoff, stop);
     }
   }
 
-  async #pause(delayMs: number, stop: AbortSignal | undefined): Promise<void> {
+  /** Until more may be there: the head changed, a bookie tells of an entry, or some time has passed. */
+  async #pause(leftMs: number, backoff: Backoff, stop: AbortSignal | undefined): Promise<void> {
+    const { clock } = this.#d;
     const wake = this.#wake;
     const stopped = () => wake.abort();
     stop?.addEventListener('abort', stopped);
-    await this.#d.clock.sleep(delayMs, wake.signal);
+    const segment = this.#segment;
+    // A closed ledger answers at once; what follows is told by the head.
+    if (segment === undefined || segment.isClosed) await clock.sleep(Math.min(leftMs, backoff.nextDelayMs()), wake.signal);
+    else {
+      const more = segment.waitForMore(Math.min(leftMs, longPollMs)).catch(() => clock.sleep(backoff.nextDelayMs(), wake.signal));
+      await Promise.race([more, clock.sleep(leftMs, wake.signal)]);
+      wake.abort();
+    }
     stop?.removeEventListener('abort', stopped);
   }
 

@@ -215,6 +215,17 @@ t.test('log: commit → visible at once; without it → visible after the delay;
   await world.run(writer.write(2, Buffer.from('two')));
   t.same(texts(await world.run(reader.read({ waitMs: 500 }))), []);
   t.same(texts(await world.run(reader.read({ waitMs: 5_000 }))), ['two']);
+  // However long nothing came: bookies tell at once.
+  let seenMs = 0;
+  const waiting = reader.read({ waitMs: 600_000 }).then(() => {
+    seenMs = world.queue.nowMs;
+  });
+  await world.runFor(60_000);
+  await world.run(writer.write(3, Buffer.from('three')));
+  await world.run(writer.commit());
+  const committedMs = world.queue.nowMs;
+  await world.run(waiting);
+  t.ok(seenMs - committedMs < 20, `${seenMs - committedMs} ms after the commit`);
   await world.run(writer.close());
 });
 

@@ -16,6 +16,7 @@ export class SegmentReader {
   readonly segment: LogSegment;
   readonly #name: string;
   readonly #reader: LedgerReader;
+  #waiting: Promise<void> | undefined;
 
   private constructor(name: string, segment: LogSegment, reader: LedgerReader) {
     this.#name = name;
@@ -47,6 +48,17 @@ export class SegmentReader {
   async refresh(): Promise<number> {
     if (this.segment.kind === 'in progress') await this.#reader.readLastAddConfirmed();
     return this.lastEntryId;
+  }
+
+  /** Resolves as soon as a bookie tells of more, when the ledger is closed, or after `timeoutMs`; one wait at a time, later callers share it. */
+  waitForMore(timeoutMs: number): Promise<void> {
+    this.#waiting ??= this.#reader
+      .readLastAddConfirmedAndEntry(this.#reader.lastAddConfirmed, timeoutMs)
+      .then(() => undefined)
+      .finally(() => {
+        this.#waiting = undefined;
+      });
+    return this.#waiting;
   }
 
   /** Entries from `first` on, at least one, about `bytesMax`; not beyond {@link lastEntryId}. */
