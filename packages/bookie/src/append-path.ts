@@ -102,6 +102,7 @@ export class AppendPath {
     }
     if (journals.queuedBytes + bytes.length > this.#options.journalQueueBytesMax) return false;
     if (!storage.states.has(ledgerId)) storage.states.create(ledgerId, batch.masterKey());
+    if (batch.isRecovery) storage.states.noteRecovery(ledgerId);
     storage.add(ledgerId, bytes);
     const record = { type: recordTypes.appendBatch, body: bytes, isPriority: batch.isRecovery };
     if (batch.isDeferredSync) {
@@ -116,7 +117,7 @@ export class AppendPath {
 
   /** `OK` when all appends answered so far are durable and `lastEntryId` is one of them. */
   async force({ ledgerId, lastEntryId }: ForceRequest): Promise<BookieCode> {
-    if (this.#options.storage.lastEntryId(ledgerId) < lastEntryId) return 'IO_ERROR';
+    if ((await this.#options.storage.lastEntryId(ledgerId)) < lastEntryId) return 'IO_ERROR';
     return this.#deferred.force(ledgerId);
   }
 
@@ -144,11 +145,10 @@ export class AppendPath {
     const { states } = storage;
     if (batch.bytes.length > this.#options.batchBytesMax) return 'BAD_REQUEST';
     // What was sent before these was only promised to be written, and is gone: a bookie that died in between must not go on as if it were there.
-    if (batch.isDeferredSync && storage.lastEntryId(batch.ledgerId) < batch.previousEntryId()) return 'IO_ERROR';
-    if (states.has(batch.ledgerId)) {
-      if (!states.keyMatches(batch.ledgerId, batch.masterKey())) return 'UNAUTHORIZED';
-      if (!batch.isRecovery && states.isFenced(batch.ledgerId)) return 'FENCED';
-    }
+    if (batch.isDeferredSync && storage.lastEntryIdSeen(batch.ledgerId) < batch.previousEntryId()) return 'IO_ERROR';
+    if (states.has(batch.ledgerId) && !states.keyMatches(batch.ledgerId, batch.masterKey())) return 'UNAUTHORIZED';
+    // Also of a ledger that was deleted here while it was fenced: it must not come back open.
+    if (!batch.isRecovery && states.isFenced(batch.ledgerId)) return 'FENCED';
     return this.#options.readOnly.admits(batch) ? 'OK' : 'READ_ONLY';
   }
 }

@@ -1,5 +1,5 @@
 import type { RegisteredBookie } from '@daybook/metadata';
-import type { BookieService } from '@daybook/proto';
+import type { BookieService, LedgerId } from '@daybook/proto';
 import type { Clock, Disk, Logger, Metrics, Random } from '@daybook/runtime';
 import type { BookieState } from './bookie-service.js';
 import type { BookieConfig } from './config.js';
@@ -8,7 +8,9 @@ import type { JournalStatus } from './journal/journals.js';
 import type { BookieLimits } from './limits.js';
 import type { ReadOnlyReason } from './read-only-mode.js';
 import type { BadEntry } from './storage/bad-entries.js';
+import type { LedgerListing, ReplicationGuard } from './storage/deleted-ledgers.js';
 import type { DirectoryStatus } from './storage/disk-monitor.js';
+import type { GarbageCollector } from './storage/gc.js';
 import type { ScrubReport, ScrubStatus } from './storage/scrubber.js';
 
 /** Presence in the cluster, as made by {@link BookieMetadata.register}. */
@@ -22,6 +24,10 @@ export interface BookieMetadata {
   /** The cluster's id. */
   instanceId(): Promise<string>;
   cookies: CookieRecords;
+  /** Without it no ledger is ever deleted. */
+  ledgers?: LedgerListing;
+  /** Keeps repair away from a ledger that is about to be deleted here because it belongs to other bookies. */
+  guardReplication?: (ledgerId: LedgerId) => Promise<ReplicationGuard | undefined>;
   register(bookie: RegisteredBookie): Promise<Registration>;
 }
 
@@ -49,6 +55,7 @@ export interface Bookie extends AsyncDisposable {
   readonly service: BookieService;
   readonly identity: Identity;
   readonly state: BookieState;
+  readonly garbageCollector: GarbageCollector;
   /** Tells the cluster where it is; after the servers listen. */
   register(at: { address: string; httpAddress: string }): Promise<void>;
   /** True while ordinary appends are refused (READ_ONLY); reads, fences and, as long as there is room, appends of a recovery are served. */

@@ -105,7 +105,12 @@ export class StoredBookie implements BookieService {
   async #newestEntry(ledgerId: LedgerId): Promise<LacReply> {
     const { storage } = this.#parts;
     if (!storage.states.has(ledgerId)) return { code: this.#absent('NO_LEDGER') };
-    const last = storage.lastEntryId(ledgerId);
+    let last: number;
+    try {
+      last = await storage.lastEntryId(ledgerId);
+    } catch (error) {
+      return { code: this.#ioError(error, ledgerId) };
+    }
     if (last < 0) return { code: storage.hasDamagedLogs ? 'IO_ERROR' : this.#absent('NO_ENTRY') };
     const { code, entries } = await this.#readEntries(ledgerId, [last as EntryId], 0);
     const lastEntry = entries[0];

@@ -8,6 +8,8 @@ import { type BookieState, StoredBookie } from './bookie-service.js';
 import type { Identity } from './cookie.js';
 import { bookieErrors } from './errors.js';
 import { Fences } from './fences.js';
+import { GarbageMetrics } from './garbage-metrics.js';
+import { makeGarbageCollector } from './garbage-parts.js';
 import { JournalDirectory } from './journal/journal-directory.js';
 import { Journals } from './journal/journals.js';
 import { Lacs } from './lacs.js';
@@ -20,6 +22,7 @@ import { BadEntries } from './storage/bad-entries.js';
 import type { DiskMonitor } from './storage/disk-monitor.js';
 import type { FoundBadEntry } from './storage/entry-reader.js';
 import { FlushLoop } from './storage/flush-loop.js';
+import type { GarbageCollector } from './storage/gc.js';
 import { LedgerStorage } from './storage/ledger-storage.js';
 import { Scrubber, type ScrubReport } from './storage/scrubber.js';
 
@@ -80,12 +83,16 @@ class RunningBookie implements Bookie {
     return this.#state;
   }
 
+  get garbageCollector(): GarbageCollector {
+    return (this.#parts as Parts).garbageCollector;
+  }
+
   async start(): Promise<void> {
     const { disk, clock, config } = this.#options;
     const startMs = clock.monoMs();
     const disks = createMonitor(this.#context, {
       giveBackSpares: async () => this.#parts?.journals.dropSpares(),
-      onChecked: () => this.#parts?.readOnly.noteDisks(this.#parts.disks.directories),
+      onChecked: () => this.#disksChecked(),
     });
     const readOnly = await createReadOnlyMode(this.#context, () => this.#readOnlyChanged());
     const storage = await this.#openStorage();
@@ -104,6 +111,7 @@ class RunningBookie implements Bookie {
     this.#service = this.#makeService(this.#parts);
     this.#observe(this.#parts);
     this.#state = 'running';
+    this.#parts.garbageCollector.start();
     this.#parts.scrubber.start();
     const { ledgers, entryLogs } = storage.stats();
     this.#logger.info({ ledgers, entryLogs, durationMs: Math.round(clock.monoMs() - startMs) }, 'bookie is ready');
@@ -169,10 +177,11 @@ class RunningBookie implements Bookie {
   }
 
   #openStorage(): Promise<LedgerStorage> {
-    const { disk } = this.#options;
+    const { disk, clock } = this.#options;
     const onBadEntry = (bad: FoundBadEntry): void => this.#badEntries.note(bad);
     const onDamagedIndex = (logId: number): void => this.#parts?.scrubber.noteDamagedIndex(logId);
-    return LedgerStorage.open({ disk, directories: this.#opened.ledgers, logger: this.#logger, onBadEntry, onDamagedIndex, ...this.#limits });
+    const parts = { disk, clock, directories: this.#opened.ledgers, logger: this.#logger };
+    return LedgerStorage.open({ ...parts, onBadEntry, onDamagedIndex, ...this.#limits });
   }
 
   /** Replays the journals, flushes everything, and starts a new file in each; publishes their beginnings as the marks. On a full disk the last two wait. */
@@ -216,6 +225,14 @@ class RunningBookie implements Bookie {
     await journals.releaseBelow(marks);
     await storage.removeLeftovers();
     return true;
+  }
+
+  #disksChecked(): void {
+    const parts = this.#parts;
+    if (parts === undefined) return;
+    const { directories } = parts.disks;
+    parts.readOnly.noteDisks(directories);
+    if (this.#state === 'running' && directories.some(({ level, isLedgers }) => level === 'full' && isLedgers)) parts.garbageCollector.hurry();
   }
 
   #readOnlyChanged(): void {
@@ -268,7 +285,27 @@ class RunningBookie implements Bookie {
       onRebuilt: () => flushLoop.noteUnpublished(),
       logger: this.#logger,
     });
-    return { storage, journals, flushLoop, appends, fences, disks, readOnly, scrubber };
+    const garbageCollector = this.#makeGarbageCollector(storage, flushLoop);
+    return { storage, journals, flushLoop, appends, fences, disks, readOnly, scrubber, garbageCollector };
+  }
+
+  #makeGarbageCollector(storage: LedgerStorage, flushLoop: FlushLoop): GarbageCollector {
+    const { metadata, metrics } = this.#options;
+    return makeGarbageCollector({
+      ...this.#options,
+      limits: this.#limits,
+      logger: this.#logger,
+      storage,
+      identity: this.identity,
+      metadata,
+      metrics: metrics === undefined ? undefined : new GarbageMetrics(metrics),
+      flush: () => {
+        flushLoop.noteChange();
+        return flushLoop.flush();
+      },
+      onDeleted: (ledgerId) => this.#lacs.forget(ledgerId),
+      onFatal: (error) => this.#fail(error),
+    });
   }
 
   #makeService({ storage, appends, fences, disks, readOnly }: Parts): StoredBookie {
@@ -307,6 +344,7 @@ class RunningBookie implements Bookie {
     this.#state = 'failed';
     this.#logger.error({ error }, 'the bookie cannot go on: what it wrote last may not be on disk. It must be started again');
     this.#parts?.flushLoop.stop();
+    this.#parts?.garbageCollector.stop();
     this.#parts?.appends.refuseHeld('IO_ERROR');
     this.#lacs.wakeAll();
     this.#options.onFatal(bookieErrors.FAILED(error instanceof Error ? error.message : String(error), { cause: error }));
@@ -318,6 +356,7 @@ class RunningBookie implements Bookie {
     if (this.#state === 'running') this.#state = 'closing';
     if (parts !== undefined) {
       parts.appends.refuseHeld('UNAVAILABLE');
+      await parts.garbageCollector.close();
       this.#lacs.wakeAll();
       // The journal first, so that the last checkpoint covers all of it.
       await parts.scrubber.close();
@@ -340,4 +379,5 @@ interface Parts {
   readOnly: ReadOnlyMode;
   appends: AppendPath;
   fences: Fences;
+  garbageCollector: GarbageCollector;
 }

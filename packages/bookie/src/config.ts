@@ -2,6 +2,11 @@ import { z } from 'zod';
 
 const size = (defaultMB: number, minMB: number, text: string) => z.int().min(minMB).max(1_048_576).default(defaultMB).describe(text);
 
+const share = (defaultShare: number, text: string) => z.number().min(0).max(0.99).default(defaultShare).describe(text);
+
+const durationMax = (kind: string) =>
+  z.int().min(-1).default(-1).describe(`Milliseconds after which a ${kind} compaction begins no further log; -1: no limit.`);
+
 /** Settings of a bookie; names and units are BookKeeper's where the meaning is the same. */
 export const bookieConfigSchema = z
   .strictObject({
@@ -37,13 +42,33 @@ export const bookieConfigSchema = z
       .describe('How long an idle journal waits for more entries to write together. More saves CPU at low rates and costs latency.'),
     writeCacheMaxSizeMB: size(64, 16, 'Entries not yet in an entry log; half of it takes new ones while the other half is written out.'),
     readCacheMaxSizeMB: size(32, 1, 'Entries read ahead.'),
-    ledgerCacheMaxSizeMB: size(16, 1, 'Index blocks.'),
+    ledgerCacheMaxSizeMB: size(32, 2, 'Which ledger is in which entry log, and where in it: half for the former, half for index blocks.'),
     logSizeLimit: z
       .int()
       .min(16 * 1024 * 1024)
       .max(1024 * 1024 * 1024)
       .default(256 * 1024 * 1024)
       .describe('Size of an entry log, in bytes.'),
+    gcWaitTime: z.int().min(1000).default(600_000).describe('Milliseconds between two rounds of garbage collection.'),
+    gcOverreplicatedLedgerWaitTime: z
+      .int()
+      .min(0)
+      .default(86_400_000)
+      .describe('Milliseconds between two searches for ledgers that belong to other bookies by now; 0: never.'),
+    gcMetadataOpRateLimit: z.int().min(0).default(1000).describe('Reads of metadata per second by garbage collection; 0: no limit.'),
+    entryLogRollIdleMs: z
+      .int()
+      .min(0)
+      .default(600_000)
+      .describe('A log that was not written for so long is closed if deleted ledgers are in it, so that their space comes back.'),
+    minorCompactionThreshold: share(0.2, 'Entry logs of which less than this share is needed are rewritten by minor compaction; 0: never.'),
+    minorCompactionInterval: z.int().min(0).default(3600).describe('Seconds between two minor compactions; 0: never by themselves.'),
+    minorCompactionMaxTimeMillis: durationMax('minor'),
+    majorCompactionThreshold: share(0.8, 'Entry logs of which less than this share is needed are rewritten by major compaction; 0: never.'),
+    majorCompactionInterval: z.int().min(0).default(86_400).describe('Seconds between two major compactions; 0: never by themselves.'),
+    majorCompactionMaxTimeMillis: durationMax('major'),
+    compactionRateByEntries: z.int().min(0).default(20_000).describe('Entries per second that compaction copies at most; 0: no limit.'),
+    compactionRateByBytes: z.int().min(0).default(10_000_000).describe('Bytes per second that compaction copies at most; 0: no limit.'),
     diskUsageThreshold: z
       .number()
       .gt(0)
@@ -86,7 +111,29 @@ export const bookieConfigSchema = z
   .refine(({ journalDirectories }) => isEachNamedOnce(journalDirectories), {
     message: 'each journal directory may be named once',
     path: ['journalDirectories'],
+  })
+  .refine(
+    (config) =>
+      config.minorCompactionThreshold === 0 ||
+      config.majorCompactionThreshold === 0 ||
+      config.minorCompactionThreshold < config.majorCompactionThreshold,
+    {
+      message: 'minorCompactionThreshold must be below majorCompactionThreshold',
+      path: ['minorCompactionThreshold'],
+    },
+  )
+  .refine(({ minorCompactionInterval, gcWaitTime }) => isIntervalLongEnough(minorCompactionInterval, gcWaitTime), {
+    message: 'it cannot be shorter than gcWaitTime',
+    path: ['minorCompactionInterval'],
+  })
+  .refine(({ majorCompactionInterval, gcWaitTime }) => isIntervalLongEnough(majorCompactionInterval, gcWaitTime), {
+    message: 'it cannot be shorter than gcWaitTime',
+    path: ['majorCompactionInterval'],
   });
+
+function isIntervalLongEnough(seconds: number, gcWaitTimeMs: number): boolean {
+  return seconds === 0 || seconds * 1000 >= gcWaitTimeMs;
+}
 
 function isEachNamedOnce(directories: readonly string[]): boolean {
   return new Set(directories).size === directories.length;

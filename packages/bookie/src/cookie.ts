@@ -35,6 +35,8 @@ export interface Identity {
   incarnation: string;
   /** False when this start made the directories. */
   isKnown: boolean;
+  /** The cluster's id, as it was in metadata at this start and is in the cookie; undefined without a metadata store. */
+  instanceId: string | undefined;
 }
 
 interface DirectoryCookie {
@@ -78,7 +80,7 @@ export async function checkIdentity(options: IdentityOptions): Promise<Identity>
     for (const directory of directories) await stamp(options.disk, directory.path, cookie, incarnation);
     await options.records?.write(bookieId, encodeCookie(cookie), record?.version ?? 'absent');
   }
-  return { bookieId, incarnation, isKnown: true };
+  return { bookieId, incarnation, isKnown: true, instanceId: options.instanceId };
 }
 
 function cookieOf(options: IdentityOptions, bookieId: BookieId, known: Cookie | undefined): Cookie {
@@ -138,7 +140,7 @@ async function stampNew(options: IdentityOptions, directories: readonly Director
   for (const { path } of directories) await stamp(options.disk, path, cookie, incarnation);
   const bookieId = cookie.bookieId as BookieId;
   await options.records?.write(bookieId, encodeCookie(cookie), 'absent');
-  return { bookieId, incarnation, isKnown: false };
+  return { bookieId, incarnation, isKnown: false, instanceId: options.instanceId };
 }
 
 async function stamp(disk: Disk, path: string, cookie: Cookie, incarnation: string): Promise<void> {

@@ -36,6 +36,10 @@ export const bookieErrors = defineErrors('BOOKIE', {
     retry: 'never',
     text: (path: string, detail: string) => `${path} is damaged (${detail})`,
   },
+  LISTING_REFUSED: {
+    retry: 'later',
+    text: (why: string) => `no ledger is deleted, as the list of ledgers in the metadata store cannot be trusted (${why})`,
+  },
   COOKIE_REFUSED: { retry: 'never', text: (why: string, wayOut: string) => `this bookie does not start: ${why}. ${wayOut}` },
   CLOSED: { retry: 'later', text: () => 'the bookie is being closed' },
   FAILED: { retry: 'never', text: (why: string) => `the bookie stopped itself: ${why}` },

@@ -47,6 +47,11 @@ export class Lacs {
     this.#moved(ledgerId, lastAddConfirmed);
   }
 
+  /** The ledger was deleted. */
+  forget(ledgerId: number): void {
+    this.#explicit.delete(ledgerId);
+  }
+
   /** Entries were added: their headers tell what their writer had confirmed. */
   noteBatch(batch: AppendBatch): void {
     if (this.#waitersCount === 0 || !this.#waiters.has(batch.ledgerId)) return;

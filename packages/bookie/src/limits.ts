@@ -23,6 +23,8 @@ export interface BookieLimits {
   /** A reply's entries together, whatever a request asks for. */
   readReplyBytesMax: number;
   ledgerCacheBytesMax: number;
+  /** Which ledger is in which log: more than this goes to files. */
+  ledgerMapBytesMax: number;
   logBytesMax: number;
   openIndexBytesMax: number;
   openFilesMax: number;
@@ -33,6 +35,11 @@ export interface BookieLimits {
   scrubBytesPerSecond: number;
   flushIntervalMs: number;
   journalGroupWaitMs: number;
+  /** Ledgers known for less are not deleted: a metadata server that is behind may not know them yet. */
+  gcLedgerAgeMsMin: number;
+  /** Nor are, for not belonging here, ledgers that something was copied to more recently. */
+  gcRecoveryQuietMs: number;
+  compactionKeepFreeBytes: number;
 }
 
 const mib = 1024 * 1024;
@@ -51,7 +58,8 @@ export function bookieLimits(config: BookieConfig): BookieLimits {
     readCacheBytesMax: config.readCacheMaxSizeMB * mib,
     readAheadBytes: 256 * 1024,
     readReplyBytesMax: 8 * mib,
-    ledgerCacheBytesMax: config.ledgerCacheMaxSizeMB * mib,
+    ledgerCacheBytesMax: (config.ledgerCacheMaxSizeMB * mib) / 2,
+    ledgerMapBytesMax: (config.ledgerCacheMaxSizeMB * mib) / 2,
     logBytesMax: config.logSizeLimit,
     openIndexBytesMax: 16 * mib,
     openFilesMax: 256,
@@ -61,6 +69,9 @@ export function bookieLimits(config: BookieConfig): BookieLimits {
     scrubBytesPerSecond: config.localScrubBytesPerSecond,
     flushIntervalMs: config.flushIntervalMs,
     journalGroupWaitMs: config.journalMaxGroupWaitMSec,
+    gcLedgerAgeMsMin: 60_000,
+    gcRecoveryQuietMs: 3_600_000,
+    compactionKeepFreeBytes: 64 * mib,
   };
 }
 

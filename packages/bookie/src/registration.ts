@@ -1,4 +1,4 @@
-import { createCookieRecords, initialiseCluster, type MetadataStore, registerBookie } from '@daybook/metadata';
+import { createCookieRecords, createLedgerRecords, initialiseCluster, type MetadataStore, registerBookie } from '@daybook/metadata';
 import type { Clock, Logger, Random } from '@daybook/runtime';
 import type { BookieMetadata } from './bookie-api.js';
 
@@ -18,6 +18,7 @@ export function bookieMetadata(store: MetadataStore, options: BookieMetadataOpti
   return {
     instanceId: () => initialiseCluster(store, random),
     cookies: createCookieRecords(store),
+    ledgers: createLedgerRecords(store),
     register: (bookie) => registerBookie(store, bookie, registration),
   };
 }

@@ -20,6 +20,8 @@ interface Places {
   disk: Disk;
   directory: string;
   logId: number;
+  /** It is for what compaction moves. */
+  isCompacted: boolean;
 }
 
 /**
@@ -29,6 +31,7 @@ interface Places {
 export class OpenLog {
   readonly logId: number;
   readonly directory: string;
+  readonly isCompacted: boolean;
   readonly index = new OpenIndex();
   readonly #log: DiskFile;
   readonly #indexFile: DiskFile;
@@ -40,6 +43,7 @@ export class OpenLog {
   private constructor(place: Places, files: { log: DiskFile; index: DiskFile }, bytes: { log: number; index: number }) {
     this.logId = place.logId;
     this.directory = place.directory;
+    this.isCompacted = place.isCompacted;
     this.#log = files.log;
     this.#indexFile = files.index;
     this.#logBytes = bytes.log;
@@ -112,14 +116,22 @@ export class OpenLog {
     this.#writtenTo += records.length;
   }
 
-  /** Makes what was written since the last commit durable and findable. */
-  async commit(runs: readonly Run[]): Promise<void> {
+  /**
+   * Makes what was written since the last commit durable, then findable. `accept` is asked in the very turn in which it would become findable; when it
+   * says no, nothing was written.
+   */
+  async commit(runs: readonly Run[], accept: () => boolean = () => true): Promise<boolean> {
     const frame = encodeFrame({ logId: this.logId, logBytesBefore: this.#logBytes, logBytesAfter: this.#writtenTo }, runs);
     await this.#indexFile.writeAt(this.#indexBytes, frame);
     await this.#sync(this.#log, this.#indexFile);
+    if (!accept()) {
+      this.rollBack();
+      return false;
+    }
     this.#indexBytes += frame.length;
     this.#logBytes = this.#writtenTo;
     for (const run of runs) this.index.add(run);
+    return true;
   }
 
   /** Forgets what was written since the last commit. */
@@ -127,13 +139,20 @@ export class OpenLog {
     this.#writtenTo = this.#logBytes;
   }
 
-  /** Appends the table that makes the index searchable on disk. The log must not be written any more. */
-  async seal(): Promise<LedgerRow[]> {
+  /** As {@link rollBack}, and gives the space back. */
+  async trim(): Promise<void> {
+    this.rollBack();
+    await this.#log.truncate(this.#logBytes);
+    await this.#indexFile.truncate(this.#indexBytes);
+  }
+
+  /** Appends the table that makes the index searchable on disk, and says how long the index is with it. The log must not be written any more. */
+  async seal(): Promise<{ ledgers: LedgerRow[]; indexBytes: number }> {
     const table = buildIndexTable(this.index, this.logId, { offset: this.#indexBytes, logBytes: this.#logBytes });
     await this.#indexFile.writeAt(this.#indexBytes, table.bytes);
     await this.#sync(this.#indexFile);
-    this.#indexBytes += table.bytes.length;
-    return table.ledgers;
+    // Not counted here: until its owner calls the log sealed, it is an open one that ends before the table.
+    return { ledgers: table.ledgers, indexBytes: this.#indexBytes + table.bytes.length };
   }
 
   async close(): Promise<void> {

@@ -5,9 +5,9 @@ import { OpenLog } from './entry-log.js';
 import { logHeaderBytes, logIdIn } from './entry-log-format.js';
 import type { LedgerRow, Run } from './index-format.js';
 import type { RebuiltIndex } from './index-rebuild.js';
-import { decodeLedgerTable } from './index-table.js';
-import type { LedgerCache, SealedIndex } from './ledger-cache.js';
+import type { LedgerCache } from './ledger-cache.js';
 import type { LedgerDirectories } from './ledger-directories.js';
+import { checkLogFiles, endOfIndex } from './load-log.js';
 import type { LogFiles } from './log-files.js';
 
 export interface EntryLogsOptions {
@@ -15,8 +15,8 @@ export interface EntryLogsOptions {
   directories: LedgerDirectories;
   files: LogFiles;
   cache: LedgerCache;
-  /** Called when a log is sealed, and at start for each sealed log, oldest first: from then on its ledgers are found there. */
-  onSealed(logId: number, ledgers: readonly LedgerRow[]): void;
+  /** Called in the turn in which a log is sealed: from then on its ledgers are found there. Not for those that are sealed already at start. */
+  onSealed(log: LogExtent, ledgers: readonly LedgerRow[]): void;
   onDamaged(logId: number, why: string): void;
 }
 
@@ -35,17 +35,23 @@ export interface LogStatus extends LogExtent {
 const unseenLogIds = 1 << 20;
 
 /**
- * All entry logs: at most one that is written, any number sealed, those that are not written any more although they were not sealed (their directory failed,
- * or a sync of theirs; the next start seals them), and those that cannot be used although the checkpoint names them.
+ * All entry logs: at most two that are written (one by flushes, one by compaction), any number sealed, those that are not written any more although they
+ * were not sealed (their directory failed, or a sync of theirs; the next start seals them), and those that cannot be used although the checkpoint names them.
+ *
+ * A log goes away in three steps: {@link retire} makes it disappear for everybody in this process, the next published checkpoint leaves it out, and then
+ * its files are removed.
  */
 export class EntryLogs {
   readonly #options: EntryLogsOptions;
   #current: OpenLog | undefined;
+  #compacted: OpenLog | undefined;
   #abandoned: OpenLog[] = [];
-  /** Where a log is made or written right now: to blame when that fails. */
+  /** Where a log is made or written right now by a flush: to blame when that fails. */
   #writingIn = '';
   readonly #sealed = new Map<number, LogExtent>();
   readonly #damaged = new Map<number, LogExtent>();
+  #retired: LogExtent[] = [];
+  #retiredCount = 0;
   /** Sealed ones with parts of which nobody can say what they were. */
   readonly #withHoles = new Set<number>();
   #leftovers: string[] = [];
@@ -75,15 +81,26 @@ export class EntryLogs {
       throw bookieErrors.CHECKPOINT_CORRUPT(`${options.directories.all[0]}/lastMark`, 'it is missing, but there are entry logs');
     }
     for (const log of [...known.values()].sort((a, b) => a.logId - b.logId)) {
-      // Two logs that were not sealed: the older one could not be read at an earlier start, and another one took its place.
-      if (!log.isSealed) await logs.#sealOrAbandon();
+      // Two logs of a kind that were not sealed: the older one could not be read at an earlier start, and another one took its place.
+      if (!log.isSealed) await logs.#sealOrAbandon(log.isCompacted);
       await logs.#load(log);
     }
     return logs;
   }
 
+  /** The logs that are not sealed. */
+  openLogs(): readonly OpenLog[] {
+    return this.#unsealed;
+  }
+
+  /** The log that flushes write to, if there is one. */
   get current(): OpenLog | undefined {
     return this.#current;
+  }
+
+  /** The log that compaction writes to, if there is one. */
+  get compacted(): OpenLog | undefined {
+    return this.#compacted;
   }
 
   get nextLogId(): number {
@@ -116,7 +133,7 @@ export class EntryLogs {
     return [
       ...[...this.#sealed.values()].map((log) => describe(log, 'sealed')),
       ...[...this.#damaged.values()].map((log) => describe(log, 'damaged')),
-      ...this.#unsealed.map((log) => describe(extentOf(log, false), log === this.#current ? 'open' : 'abandoned')),
+      ...this.#unsealed.map((log) => describe(extentOf(log), log === this.#current || log === this.#compacted ? 'open' : 'abandoned')),
     ].sort((a, b) => a.logId - b.logId);
   }
 
@@ -129,73 +146,159 @@ export class EntryLogs {
     files.reopen(logId);
     cache.forget(logId);
     this.#damaged.delete(logId);
-    this.#sealed.set(logId, { ...log, indexBytes, isSealed: true });
+    const sealed = { ...log, indexBytes, isSealed: true };
+    this.#sealed.set(logId, sealed);
     if (holeBytes > 0) this.#withHoles.add(logId);
     else this.#withHoles.delete(logId);
-    if (damaged !== undefined) onSealed(logId, ledgers);
+    if (damaged !== undefined) onSealed(sealed, ledgers);
     return true;
   }
 
-  sealedIndex(logId: number): SealedIndex {
+  /** Grows with each log that goes away: who looked for an entry in between has to look again before it says "not there". */
+  get retiredCount(): number {
+    return this.#retiredCount;
+  }
+
+  /** True for a log that is sealed, or is damaged: it cannot be said what is not in it. */
+  has(logId: number): boolean {
+    return this.#sealed.has(logId) || this.#damaged.has(logId);
+  }
+
+  isSealed(logId: number): boolean {
+    return this.#sealed.has(logId);
+  }
+
+  /** True for a sealed log with parts of which nobody can say what they were: it may hold what is not found anywhere else, and must stay. */
+  hasHoles(logId: number): boolean {
+    return this.#withHoles.has(logId);
+  }
+
+  sealedIndex(logId: number): LogExtent {
     const log = this.#sealed.get(logId);
     if (log === undefined) throw bookieErrors.LOG_DAMAGED(this.#options.files.logPath(logId), 'it is not there any more');
     return log;
   }
 
+  /** Ascending by id. */
+  sealed(): LogExtent[] {
+    return [...this.#sealed.values()].sort((a, b) => a.logId - b.logId);
+  }
+
   /** What a checkpoint has to name. */
   extents(): LogExtent[] {
     const logs = [...this.#sealed.values(), ...this.#damaged.values()];
-    for (const log of this.#unsealed) if (log.logBytes > logHeaderBytes) logs.push(extentOf(log, false));
+    for (const log of this.#unsealed) if (log.logBytes > logHeaderBytes) logs.push(extentOf(log));
     return logs.sort((a, b) => a.logId - b.logId);
   }
 
-  /** The log to write to; a new one when there is none. */
-  async open(): Promise<OpenLog> {
-    if (this.#current !== undefined) return this.#current;
+  /** The log for flushes, or that for compaction; a new one when there is none. */
+  async open(isCompacted = false): Promise<OpenLog> {
+    const known = isCompacted ? this.#compacted : this.#current;
+    if (known !== undefined) return known;
     // The id is used up even if making the files fails half-way.
     const logId = this.#nextLogId++;
     const { disk, files } = this.#options;
-    this.#writingIn = '';
-    const directory = await this.#options.directories.emptiest();
-    this.#writingIn = directory;
-    this.#current = await OpenLog.create({ disk, directory, logId });
-    files.add(logId, directory);
-    return this.#current;
+    const directory = await this.#directoryFor(isCompacted);
+    try {
+      const log = await OpenLog.create({ disk, directory, logId, isCompacted });
+      files.add(logId, directory);
+      if (isCompacted) this.#compacted = log;
+      else this.#current = log;
+      return log;
+    } catch (error) {
+      if (isCompacted) this.#options.directories.takeOut(directory, error);
+      throw error;
+    }
   }
 
-  /** Seals the log being written: the next {@link open} makes a new one. */
-  async seal(): Promise<void> {
-    const log = this.#current;
+  /** Seals the log for flushes, or that for compaction: the next {@link open} makes a new one. */
+  async seal(isCompacted = false): Promise<void> {
+    const log = isCompacted ? this.#compacted : this.#current;
     if (log === undefined) return;
-    const ledgers = await log.seal();
-    this.#sealed.set(log.logId, extentOf(log, true));
-    this.#options.onSealed(log.logId, ledgers);
-    this.#current = undefined;
+    const { ledgers, indexBytes } = await log.seal();
+    const sealed = { logId: log.logId, logBytes: log.logBytes, indexBytes, isSealed: true, isCompacted };
+    if (isCompacted) this.#compacted = undefined;
+    else this.#current = undefined;
+    this.#sealed.set(log.logId, sealed);
+    this.#options.onSealed(sealed, ledgers);
     await log.close();
   }
 
-  /** What was written since the last commit did not work out: it is forgotten, and the log with it if it cannot be trusted any more. */
+  /** A sealed log is not needed any more: everything in it is elsewhere, or of ledgers that are gone. */
+  retire(logId: number): void {
+    const log = this.#sealed.get(logId);
+    if (log === undefined) return;
+    this.#sealed.delete(logId);
+    this.#retired.push(log);
+    this.#retiredCount++;
+  }
+
+  /** Logs that {@link extents} leaves out from now on: once that is published, {@link removeRetired} may remove their files. */
+  takeRetired(): LogExtent[] {
+    const retired = this.#retired;
+    this.#retired = [];
+    return retired;
+  }
+
+  /** Puts those back whose absence could not be published. */
+  returnRetired(logs: readonly LogExtent[]): void {
+    this.#retired = [...logs, ...this.#retired];
+  }
+
+  /** Removes the files of logs that no checkpoint names; of one that cannot be removed now after a later checkpoint, or at the next start. */
+  async removeRetired(logs: readonly LogExtent[]): Promise<void> {
+    const { disk, files, cache } = this.#options;
+    for (const log of logs) {
+      const paths = [files.logPath(log.logId), files.indexPath(log.logId)];
+      cache.forget(log.logId);
+      for (const path of paths) files.forgetFile(path);
+      try {
+        for (const path of paths) await disk.remove(path);
+        files.forget(log.logId);
+      } catch (error) {
+        if (!(error instanceof DaybookError)) throw error;
+        this.#retired.push(log);
+      }
+    }
+  }
+
+  /** A sealed log turns out not to be usable. */
+  markDamaged(log: LogExtent, why: string): void {
+    this.#sealed.delete(log.logId);
+    this.#damaged.set(log.logId, log);
+    this.#options.onDamaged(log.logId, why);
+  }
+
+  /** What a flush wrote since the last commit did not work out: it is forgotten, and the log with it if it cannot be trusted any more. */
   rollBack(): void {
     this.#current?.rollBack();
-    if (this.#current?.isTorn) this.#abandon();
+    if (this.#current?.isTorn) this.#abandon(this.#current);
   }
 
   /** False when `error`, of a write that {@link rollBack} followed, is not that of a directory, or no other one is left. Otherwise the next log is elsewhere. */
   takeOutDirectory(error: unknown): boolean {
     if (!this.#options.directories.takeOut(this.#writingIn, error)) return false;
-    if (this.#current?.directory === this.#writingIn) this.#abandon();
+    if (this.#current?.directory === this.#writingIn) this.#abandon(this.#current);
     return true;
   }
 
-  /** Where an entry lies in the logs that are not sealed, newest first. */
-  findOpen(ledgerId: number, entryId: number): { logId: number; run: Run } | undefined {
-    const found = runIn(this.#current, ledgerId, entryId);
-    if (found !== undefined || this.#abandoned.length === 0) return found;
-    for (const log of this.#abandoned) {
-      const older = runIn(log, ledgerId, entryId);
-      if (older !== undefined) return older;
+  /** The same for the log that compaction writes to. */
+  giveUpCompacted(error: unknown): boolean {
+    const log = this.#compacted;
+    if (log === undefined) return false;
+    const isTakenOut = this.#options.directories.takeOut(log.directory, error);
+    if (isTakenOut || log.isTorn) this.#abandon(log);
+    return isTakenOut;
+  }
+
+  /** Where an entry lies in the logs that are not sealed: in the one for flushes first. */
+  findOpen(ledgerId: number, entryId: number): { logId: number; run: Run }[] {
+    const found: { logId: number; run: Run }[] = [];
+    for (const { logId, index } of this.#unsealed) {
+      const run = index.find(ledgerId, entryId);
+      if (run !== undefined) found.push({ logId, run });
     }
-    return undefined;
+    return found;
   }
 
   /** The highest entry id in the logs that are not sealed, or -1. */
@@ -223,78 +326,64 @@ export class EntryLogs {
   async #load(log: LogExtent): Promise<void> {
     const { disk, files } = this.#options;
     try {
-      await this.#checkFiles(log);
+      await checkLogFiles(disk, files, log);
       if (log.isSealed) {
-        const { indexBytes, table, holeBytes } = await this.#loadSealed(log);
+        const { indexBytes, holeBytes } = await endOfIndex(this.#options, log);
         this.#sealed.set(log.logId, { ...log, indexBytes });
         if (holeBytes > 0) this.#withHoles.add(log.logId);
-        this.#options.onSealed(log.logId, decodeLedgerTable(table));
       } else {
-        const place = { disk, directory: files.directoryOf(log.logId), logId: log.logId };
-        this.#current = await OpenLog.reopen(place, { log: log.logBytes, index: log.indexBytes });
+        const place = { disk, directory: files.directoryOf(log.logId), logId: log.logId, isCompacted: log.isCompacted };
+        const open = await OpenLog.reopen(place, { log: log.logBytes, index: log.indexBytes });
+        if (log.isCompacted) this.#compacted = open;
+        else this.#current = open;
       }
     } catch (error) {
       if (!(error instanceof DaybookError) || error.code === bookieErrors.FORMAT_VERSION.code) throw error;
-      this.#damaged.set(log.logId, log);
-      this.#options.onDamaged(log.logId, error.message);
+      this.markDamaged(log, error.message);
     }
   }
 
-  /** An index that was rebuilt after the checkpoint has another length than that says: then it ends where its file ends. */
-  async #loadSealed(log: LogExtent): Promise<{ indexBytes: number; table: Buffer; holeBytes: number }> {
-    const { disk, files, cache } = this.#options;
-    try {
-      return { indexBytes: log.indexBytes, ...(await cache.ledgerTable(log)) };
-    } catch (error) {
-      const indexBytes = await disk.fileBytes(files.indexPath(log.logId));
-      if (!bookieErrors.LOG_DAMAGED.is(error) || indexBytes === undefined || indexBytes === log.indexBytes) throw error;
-      return { indexBytes, ...(await cache.ledgerTable({ logId: log.logId, indexBytes })) };
-    }
-  }
-
-  /** The length of a sealed index is found out when it is read. */
-  async #checkFiles({ logId, logBytes, indexBytes, isSealed }: LogExtent): Promise<void> {
-    const { disk, files } = this.#options;
-    for (const [path, expected] of [
-      [files.logPath(logId), logBytes],
-      [files.indexPath(logId), isSealed ? 0 : indexBytes],
-    ] as const) {
-      const bytes = await disk.fileBytes(path);
-      if (bytes === undefined || bytes < expected) throw bookieErrors.LOG_DAMAGED(path, `${expected} bytes expected, ${bytes ?? 'none'} there`);
-    }
-  }
-
-  /** Newest first. */
+  /** The ones that are written first, then the newest. */
   get #unsealed(): readonly OpenLog[] {
-    return this.#current === undefined ? this.#abandoned : [this.#current, ...this.#abandoned];
+    if (this.#compacted === undefined) return this.#current === undefined ? this.#abandoned : [this.#current, ...this.#abandoned];
+    return this.#current === undefined ? [this.#compacted, ...this.#abandoned] : [this.#current, this.#compacted, ...this.#abandoned];
   }
 
-  #abandon(): void {
-    if (this.#current !== undefined) this.#abandoned = [this.#current, ...this.#abandoned];
-    this.#current = undefined;
+  /** Where the next log for compaction goes. */
+  emptiestDirectory(): Promise<string> {
+    return this.#options.directories.emptiest();
   }
 
-  /** At start: a log that another one follows. */
-  async #sealOrAbandon(): Promise<void> {
+  async #directoryFor(isCompacted: boolean): Promise<string> {
+    const { directories } = this.#options;
+    if (isCompacted) return directories.emptiest();
+    this.#writingIn = '';
+    this.#writingIn = await directories.emptiest();
+    return this.#writingIn;
+  }
+
+  #abandon(log: OpenLog): void {
+    this.#abandoned = [log, ...this.#abandoned];
+    if (this.#current === log) this.#current = undefined;
+    if (this.#compacted === log) this.#compacted = undefined;
+  }
+
+  /** At start: a log that another one of its kind follows. */
+  async #sealOrAbandon(isCompacted: boolean): Promise<void> {
+    const log = isCompacted ? this.#compacted : this.#current;
     try {
-      this.#writingIn = this.#current?.directory ?? '';
-      await this.seal();
+      await this.seal(isCompacted);
     } catch (error) {
-      if (!diskErrors.FULL.is(error) && !this.takeOutDirectory(error)) throw error;
-      this.#abandon();
+      if (!diskErrors.FULL.is(error) && !this.#options.directories.takeOut(log?.directory ?? '', error)) throw error;
+      if (log !== undefined) this.#abandon(log);
     }
   }
-}
-
-function runIn(log: OpenLog | undefined, ledgerId: number, entryId: number): { logId: number; run: Run } | undefined {
-  const run = log?.index.find(ledgerId, entryId);
-  return log === undefined || run === undefined ? undefined : { logId: log.logId, run };
 }
 
 function posixDirectory(path: string): string {
   return path.slice(0, path.lastIndexOf('/'));
 }
 
-function extentOf(log: OpenLog, isSealed: boolean): LogExtent {
-  return { logId: log.logId, logBytes: log.logBytes, indexBytes: log.indexBytes, isSealed };
+function extentOf(log: OpenLog): LogExtent {
+  return { logId: log.logId, logBytes: log.logBytes, indexBytes: log.indexBytes, isSealed: false, isCompacted: log.isCompacted };
 }

@@ -5,7 +5,7 @@ import { decodeLogRecord, logRecordHeaderBytes } from './entry-log-format.js';
 import type { EntryLogs } from './entry-logs.js';
 import type { Run } from './index-format.js';
 import type { LedgerCache } from './ledger-cache.js';
-import type { LedgerStates } from './ledger-state.js';
+import type { LedgerMap } from './ledger-map.js';
 import type { LogFiles } from './log-files.js';
 import type { ReadCache } from './read-cache.js';
 import type { WriteCache } from './write-cache.js';
@@ -16,7 +16,7 @@ export interface EntryReaderParts {
   ledgerCache: LedgerCache;
   logs: EntryLogs;
   files: LogFiles;
-  states: LedgerStates;
+  map: LedgerMap;
   readAheadBytes: number;
   /** No copy of an entry is what the index says. */
   onBadEntry(bad: FoundBadEntry): void;
@@ -61,7 +61,11 @@ export class EntryReader {
 
   /** Whether an entry is there and intact, wherever its newest copy is; what was read ahead does not count. */
   async isIntact(ledgerId: number, entryId: number): Promise<boolean> {
-    if (this.#parts.writeCache.find(ledgerId, entryId) !== undefined) return true;
+    return this.#parts.writeCache.find(ledgerId, entryId) !== undefined || this.isIntactInLogs(ledgerId, entryId);
+  }
+
+  /** The same of what is in entry logs, and so does not depend on the journal any more. */
+  async isIntactInLogs(ledgerId: number, entryId: number): Promise<boolean> {
     return (await this.#fromLog(ledgerId, [entryId], 0, { entries: [], bytes: 0, bytesMax: 0 })).is === 'taken';
   }
 
@@ -76,20 +80,35 @@ export class EntryReader {
   }
 
   async #fromLog(ledgerId: number, entryIds: readonly number[], from: number, out: Output): Promise<Step> {
-    const entryId = entryIds[from] as number;
-    const { logs, states } = this.#parts;
-    let failure: FailedStep | undefined;
-    // Newest first. Of an entry that was written again, an older copy will do when the newest is damaged, and the other way round.
-    for (const place of [logs.findOpen(ledgerId, entryId), ...states.logsWith(ledgerId, entryId)]) {
-      if (place === undefined) continue;
-      const step = await this.#fromPlace(place, ledgerId, entryIds, from, out);
-      if (step?.is === 'error') failure ??= step;
-      else if (step !== undefined) return step;
+    const { logs, onBadEntry } = this.#parts;
+    for (;;) {
+      const { retiredCount } = logs;
+      const step = await this.#tryLogs(ledgerId, entryIds, from, out);
+      if (step.is === 'taken' || step.is === 'full') return step;
+      // Where a log went away meanwhile, the entry may have been moved to another one, past where was looked.
+      if (logs.retiredCount !== retiredCount) continue;
+      if (step.is === 'error' && step.bad !== undefined) onBadEntry(step.bad);
+      if (step.is === 'error' || !logs.hasDamaged) return step;
+      return { is: 'error', error: bookieErrors.LOG_DAMAGED('an entry log', `entry ${entryIds[from]} may be in it`) };
     }
-    if (failure?.bad !== undefined) this.#parts.onBadEntry(failure.bad);
-    if (failure !== undefined) return failure;
-    if (logs.hasDamaged) return { is: 'error', error: bookieErrors.LOG_DAMAGED('an entry log', `entry ${entryId} may be in it`) };
-    return { is: 'none' };
+  }
+
+  /** Newest first. Of an entry that was written again, an older copy will do when the newest is damaged, and the other way round. */
+  async #tryLogs(ledgerId: number, entryIds: readonly number[], from: number, out: Output): Promise<Step> {
+    const { logs, map } = this.#parts;
+    const entryId = entryIds[from] as number;
+    // In one turn: what is not in one of these is in one of those.
+    const open = logs.findOpen(ledgerId, entryId);
+    const sealed = map.logsWith(ledgerId, entryId);
+    let failure: FailedStep | undefined;
+    for (const places of [open, sealed]) {
+      for (const place of await places) {
+        const step = await this.#fromPlace(place, ledgerId, entryIds, from, out);
+        if (step?.is === 'error') failure ??= step;
+        else if (step !== undefined) return step;
+      }
+    }
+    return failure ?? { is: 'none' };
   }
 
   /** Undefined when the entry is not in this log. */
@@ -101,7 +120,7 @@ export class EntryReader {
       try {
         run = await ledgerCache.find(logs.sealedIndex(place), ledgerId, entryIds[from] as number);
       } catch (error) {
-        if (bookieErrors.LOG_DAMAGED.is(error)) onDamagedIndex(place);
+        if (bookieErrors.LOG_DAMAGED.is(error) && logs.has(place)) onDamagedIndex(place);
         throw error;
       }
       return run && (await this.#readRun({ logId: place, run }, entryIds, from, out));

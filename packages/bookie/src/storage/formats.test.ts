@@ -6,6 +6,7 @@ import { decodeCheckpoint, encodeCheckpoint } from './checkpoint-format.js';
 import { decodeLogHeader, decodeLogRecord, encodeLogHeader, encodeLogRecord } from './entry-log-format.js';
 import { decodeFrame, decodeIndexHeader, decodeTrailer, encodeFrame, encodeIndexHeader, encodeTrailer, type Run } from './index-format.js';
 import { blockAt, buildIndexTable, decodeBlock, decodeLedgerTable, findBlock, findRun, visitRuns } from './index-table.js';
+import { decodeMapHeader, decodeMapTrailer, encodeMapHeader, encodeMapTrailer } from './ledger-map-format.js';
 import { decodeLedgerStates, encodeLedgerStates } from './ledger-state-format.js';
 import { OpenIndex } from './open-index.js';
 
@@ -21,8 +22,8 @@ const checkpoint = {
   ],
   nextLogId: 9,
   logs: [
-    { logId: 5, logBytes: 300, indexBytes: 400, isSealed: true },
-    { logId: 8, logBytes: 64, indexBytes: 64, isSealed: false },
+    { logId: 5, logBytes: 300, indexBytes: 400, isSealed: true, isCompacted: true },
+    { logId: 8, logBytes: 64, indexBytes: 64, isSealed: false, isCompacted: false },
   ],
   statesNumber: 6,
 };
@@ -30,6 +31,9 @@ const states = [
   { ledgerId: 1, isFenced: false, masterKey: Buffer.alloc(20, 1) },
   { ledgerId: 2 ** 40, isFenced: true, masterKey: Buffer.alloc(20, 2) },
 ];
+
+const deleted = [{ ledgerId: 4, deletedAtMs: 2 ** 41 }];
+const stateSource = { count: states.length, all: () => states, deletedCount: deleted.length, allDeleted: () => deleted };
 
 function logRecord(): Buffer {
   const source = entryOf(4, 6, 8);
@@ -72,16 +76,32 @@ const formats = [
     bytes: encodeCheckpoint(checkpoint),
     golden:
       '44424c4d000000020000000000000007000000000000000200000000000004000000000000000009000000020000000' +
-      '10000000000000005000000000000012c000000000000019000000000000000010000000000000008000000000000004000000000000000400000000000000000000000000000000300000000000002000000000000000006',
+      '10000000000000005000000000000012c000000000000019000000000000000030000000000000008000000000000004000000000000000400000000000000000000000000000000300000000000002000000000000000006',
     crcAt: 136,
     decode: (bytes: Buffer) => decodeCheckpoint(bytes, 'x'),
   },
   {
     name: 'ledger states',
-    bytes: encodeLedgerStates(7, 2, states),
-    golden: `44424c5300000001000000000000000700000002${zeros(12)}000000000000000100000000${'01'.repeat(20)}000001000000000000000001${'02'.repeat(20)}`,
-    crcAt: 96,
+    bytes: encodeLedgerStates(7, stateSource),
+    golden:
+      `44424c5300000002000000000000000700000003${zeros(12)}000000000000000100000000${'01'.repeat(20)}000001000000000000000001${'02'.repeat(20)}` +
+      `0000000000000004000000030000020000000000${zeros(12)}`,
+    crcAt: 128,
     decode: (bytes: Buffer) => decodeLedgerStates(bytes, 'x'),
+  },
+  {
+    name: 'ledger map header',
+    bytes: encodeMapHeader(5),
+    golden: `44424d50000000010000000000000005${zeros(44)}`,
+    crcAt: 60,
+    decode: (bytes: Buffer) => decodeMapHeader(bytes, 'x'),
+  },
+  {
+    name: 'ledger map trailer',
+    bytes: encodeMapTrailer({ mapId: 5, rowsCount: 300, logsCount: 2, tablesCrc: 7 }),
+    golden: `44424d54000000010000000000000005000000000000012c0000000200000007${zeros(28)}`,
+    crcAt: 60,
+    decode: (bytes: Buffer) => decodeMapTrailer(bytes),
   },
   {
     name: 'entry log record',
@@ -131,14 +151,24 @@ t.test('checkpoint: version 1, of one journal → still read', async (t) => {
     number: 7,
     marks: [{ fileId: 2, offset: 1024 }],
     nextLogId: 9,
-    logs: [{ logId: 5, logBytes: 300, indexBytes: 400, isSealed: true }],
+    logs: [{ logId: 5, logBytes: 300, indexBytes: 400, isSealed: true, isCompacted: false }],
     statesNumber: 0,
   });
 });
 
+t.test('ledger states: version 1, without deleted ledgers → still read', async (t) => {
+  const content = Buffer.from(
+    `44424c5300000001000000000000000700000002${zeros(12)}000000000000000100000000${'01'.repeat(20)}000001000000000000000001${'02'.repeat(20)}`,
+    'hex',
+  );
+  const crc = Buffer.alloc(4);
+  crc.writeUInt32BE(crc32c(content));
+  t.strictSame(decodeLedgerStates(Buffer.concat([content, crc]), 'x'), { checkpointNumber: 7, states, deleted: [] });
+});
+
 t.test('checkpoint, ledger states, frame: round trip', async (t) => {
   t.strictSame(decodeCheckpoint(encodeCheckpoint(checkpoint), 'x'), checkpoint);
-  t.strictSame(decodeLedgerStates(encodeLedgerStates(7, 2, states), 'x'), { checkpointNumber: 7, states });
+  t.strictSame(decodeLedgerStates(encodeLedgerStates(7, stateSource), 'x'), { checkpointNumber: 7, states, deleted });
   t.strictSame(decodeFrame(encodeFrame(frameInfo, [run, run]), 0, 5), { info: frameInfo, runs: [run, run], end: 32 + 72 });
   t.equal(decodeLogRecord(logRecord(), 4, 7), undefined, 'another entry');
   t.equal(decodeLogRecord(logRecord(), 5, 6), undefined, 'another ledger');

@@ -182,3 +182,21 @@ export function decodeLedgerTable(table: Buffer): LedgerRow[] {
   for (let at = 0; at < table.length; at += ledgerRowBytes) rows.push(decodeLedgerRow(table, at));
   return rows;
 }
+
+/** Calls `visit` for each row of a ledger table, without an object each. */
+export function forEachLedgerRow(
+  table: Buffer,
+  visit: (ledgerId: number, firstEntryId: number, lastEntryId: number, logBytes: number, entriesCount: number) => void,
+): void {
+  for (let at = 0; at < table.length; at += ledgerRowBytes) {
+    visit(readId(table, at), readId(table, at + 8), readId(table, at + 16), readId(table, at + 24), table.readUInt32BE(at + 32));
+  }
+}
+
+/** Calls `visit` for each run of a decoded block, in order; its positions are part of the block. */
+export function forEachRun(block: Uint32Array, visit: (run: Run) => void): void {
+  for (let at = 0; at < block.length; at += wordsOfRun(countAt(block, at))) {
+    const count = countAt(block, at);
+    visit({ ledgerId: idAt(block, at), firstEntryId: idAt(block, at + 2), count, positions: block, at: at + runHeaderWords });
+  }
+}

@@ -56,14 +56,43 @@ export class LedgerCache {
     }
   }
 
-  /** What a log holds of each ledger, and how much of it nobody can tell. */
-  async ledgerTable(index: SealedIndex): Promise<{ table: Buffer; holeBytes: number }> {
-    const { ledgers, holeBytes } = await this.#trailer(index);
-    return { table: await this.#read(index.logId, ledgers, 'ledger table'), holeBytes };
+  /** All blocks of a sealed log, one after another, past the cache: for those who go through the whole log once. */
+  async *blocks(index: SealedIndex): AsyncGenerator<Uint32Array> {
+    const { blocks } = await this.#trailer(index);
+    const table = await this.#read(index.logId, blocks, 'block table');
+    for (let i = 0; ; i++) {
+      const place = blockAt(table, i);
+      if (place === undefined) return;
+      yield decodeBlock(await this.#read(index.logId, place, `block ${i}`));
+    }
+  }
+
+  /** How much of a sealed log nobody can tell what it was. Rejects when there is no valid index that ends where it is said to. */
+  async holeBytes(index: SealedIndex): Promise<number> {
+    return (await this.#trailer(index)).holeBytes;
+  }
+
+  /** What a log holds of each ledger. */
+  async ledgerTable(index: SealedIndex): Promise<Buffer> {
+    const { ledgers } = await this.#trailer(index);
+    return this.#read(index.logId, ledgers, 'ledger table');
   }
 
   forget(logId: number): void {
-    for (const key of this.#parts.keys()) if (key.startsWith(`${logId}:`)) this.#parts.delete(key);
+    this.#forget(`${logId}:`);
+  }
+
+  /** Blocks of a ledger map share the bound with those of the indexes. */
+  mapBlock(path: string, index: number, load: () => Promise<Buffer>): Promise<Buffer> {
+    return this.#cached(`${path}:${index}`, load);
+  }
+
+  forgetMap(path: string): void {
+    this.#forget(`${path}:`);
+  }
+
+  #forget(prefix: string): void {
+    for (const key of this.#parts.keys()) if (key.startsWith(prefix)) this.#parts.delete(key);
   }
 
   async #blockTable(index: SealedIndex): Promise<Buffer> {

@@ -2,7 +2,7 @@ import type { Disk } from '@daybook/runtime';
 import { bookieErrors } from '../errors.js';
 import type { LedgerDirectories } from './ledger-directories.js';
 import type { LedgerStates } from './ledger-state.js';
-import { decodeLedgerStates, encodeLedgerStates, type LedgerState, ledgerStatesFileName } from './ledger-state-format.js';
+import { decodeLedgerStates, encodeLedgerStates, type LedgerStateSnapshot, ledgerStatesFileName } from './ledger-state-format.js';
 import { readWholeFile, replaceFile } from './replace-file.js';
 
 /** Keeps the snapshot of the ledgers' states on disk; written before the checkpoint that needs it, and only when something changed. */
@@ -22,7 +22,7 @@ export class LedgerStateFile {
    * is undefined when no checkpoint was ever published.
    */
   async load(states: LedgerStates, numberMin: number | undefined): Promise<void> {
-    const found: { checkpointNumber: number; states: LedgerState[] }[] = [];
+    const found: LedgerStateSnapshot[] = [];
     await this.#directories.each(async (directory) => {
       const path = `${directory}/${ledgerStatesFileName}`;
       const bytes = await readWholeFile(this.#disk, path);
@@ -42,6 +42,7 @@ export class LedgerStateFile {
       states.create(ledgerId, masterKey);
       if (isFenced) states.setFenced(ledgerId);
     }
+    for (const deleted of newest.deleted) states.restoreDeleted(deleted);
     this.#savedChanges = states.changes;
     this.#savedNumber = newest.checkpointNumber;
   }
@@ -50,7 +51,7 @@ export class LedgerStateFile {
   async save(states: LedgerStates, checkpointNumber: number): Promise<number> {
     if (states.changes === this.#savedChanges) return this.#savedNumber;
     const changes = states.changes;
-    const bytes = encodeLedgerStates(checkpointNumber, states.count, states.all());
+    const bytes = encodeLedgerStates(checkpointNumber, states);
     await this.#directories.each((directory) => replaceFile(this.#disk, directory, ledgerStatesFileName, bytes));
     this.#savedChanges = changes;
     this.#savedNumber = checkpointNumber;

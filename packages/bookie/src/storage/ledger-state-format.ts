@@ -9,18 +9,21 @@ import { readId, writeId } from './batch-bytes.js';
  * | offset | size | field |
  * |---|---|---|
  * | 0 | 4 | `DBLS` |
- * | 4 | 4 | format version, 1 (persisted) |
+ * | 4 | 4 | format version, 2 (persisted); 1 had no deleted ledgers |
  * | 8 | 8 | number of the checkpoint it was written for |
- * | 16 | 4 | count of ledgers |
+ * | 16 | 4 | count of rows |
  * | 20 | 12 | 0 |
- * | 32 | 32 x count | per ledger: ledger id 8, flags u32 (bit 0: fenced), master key 20 |
+ * | 32 | 32 x count | per ledger: ledger id 8, flags u32 (bit 0: fenced, bit 1: deleted), master key 20 |
  * | then | 4 | CRC32C of all bytes before |
+ *
+ * Of a deleted ledger only the fence is kept, for some days; in place of its master key: when it was deleted, 8 bytes of milliseconds since the epoch, then 0.
  */
 const headerBytes = 32;
 const rowBytes = 32;
-const formatVersion = 1; // persisted
+const formatVersion = 2; // persisted
 const magic = 0x44424c53; // 'DBLS', persisted
 const fencedFlag = 1; // persisted
+const deletedFlag = 2; // persisted
 
 export const ledgerStatesFileName = 'ledgers';
 
@@ -30,17 +33,43 @@ export interface LedgerState {
   masterKey: Uint8Array;
 }
 
-export function encodeLedgerStates(checkpointNumber: number, count: number, states: Iterable<LedgerState>): Buffer {
+/** A ledger that is gone, and was fenced. */
+export interface DeletedLedger {
+  ledgerId: number;
+  deletedAtMs: number;
+}
+
+export interface LedgerStateSnapshot {
+  checkpointNumber: number;
+  states: LedgerState[];
+  deleted: DeletedLedger[];
+}
+
+export interface LedgerStateSource {
+  readonly count: number;
+  all(): Iterable<LedgerState>;
+  readonly deletedCount: number;
+  allDeleted(): Iterable<DeletedLedger>;
+}
+
+export function encodeLedgerStates(checkpointNumber: number, source: LedgerStateSource): Buffer {
+  const count = source.count + source.deletedCount;
   const out = Buffer.alloc(headerBytes + count * rowBytes + 4);
   out.writeUInt32BE(magic, 0);
   out.writeUInt32BE(formatVersion, 4);
   writeId(out, checkpointNumber, 8);
   out.writeUInt32BE(count, 16);
   let at = headerBytes;
-  for (const { ledgerId, isFenced, masterKey } of states) {
+  for (const { ledgerId, isFenced, masterKey } of source.all()) {
     writeId(out, ledgerId, at);
     out.writeUInt32BE(isFenced ? fencedFlag : 0, at + 8);
     out.set(masterKey, at + 12);
+    at += rowBytes;
+  }
+  for (const { ledgerId, deletedAtMs } of source.allDeleted()) {
+    writeId(out, ledgerId, at);
+    out.writeUInt32BE(fencedFlag | deletedFlag, at + 8);
+    writeId(out, deletedAtMs, at + 12);
     at += rowBytes;
   }
   out.writeUInt32BE(crc32c(out.subarray(0, out.length - 4)), out.length - 4);
@@ -48,16 +77,19 @@ export function encodeLedgerStates(checkpointNumber: number, count: number, stat
 }
 
 /** Undefined when the bytes are not a whole file. Throws `BOOKIE_FORMAT_VERSION` for an intact one of another version. */
-export function decodeLedgerStates(bytes: Buffer, path: string): { checkpointNumber: number; states: LedgerState[] } | undefined {
+export function decodeLedgerStates(bytes: Buffer, path: string): LedgerStateSnapshot | undefined {
   if (bytes.length < headerBytes + 4 || bytes.readUInt32BE(0) !== magic) return undefined;
   if (crc32c(bytes.subarray(0, bytes.length - 4)) !== bytes.readUInt32BE(bytes.length - 4)) return undefined;
-  if (bytes.readUInt32BE(4) !== formatVersion) throw bookieErrors.FORMAT_VERSION(path, bytes.readUInt32BE(4), formatVersion);
+  const version = bytes.readUInt32BE(4);
+  if (version < 1 || version > formatVersion) throw bookieErrors.FORMAT_VERSION(path, version, formatVersion);
   const count = bytes.readUInt32BE(16);
   if (bytes.length !== headerBytes + count * rowBytes + 4) return undefined;
-  const states: LedgerState[] = [];
+  const snapshot: LedgerStateSnapshot = { checkpointNumber: readId(bytes, 8), states: [], deleted: [] };
   for (let i = 0, at = headerBytes; i < count; i++, at += rowBytes) {
-    const isFenced = (bytes.readUInt32BE(at + 8) & fencedFlag) !== 0;
-    states.push({ ledgerId: readId(bytes, at), isFenced, masterKey: bytes.subarray(at + 12, at + rowBytes) });
+    const ledgerId = readId(bytes, at);
+    const flags = bytes.readUInt32BE(at + 8);
+    if ((flags & deletedFlag) !== 0) snapshot.deleted.push({ ledgerId, deletedAtMs: readId(bytes, at + 12) });
+    else snapshot.states.push({ ledgerId, isFenced: (flags & fencedFlag) !== 0, masterKey: bytes.subarray(at + 12, at + rowBytes) });
   }
-  return { checkpointNumber: readId(bytes, 8), states };
+  return snapshot;
 }

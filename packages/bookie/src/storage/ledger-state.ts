@@ -1,25 +1,39 @@
 import { masterKeyBytes } from '@daybook/proto';
-import { invariant } from '@daybook/runtime';
-import type { LedgerState } from './ledger-state-format.js';
-import { grown, RangeChains } from './range-chains.js';
+import { type Clock, invariant } from '@daybook/runtime';
+import type { DeletedLedger, LedgerState, LedgerStateSource } from './ledger-state-format.js';
+import { grown } from './range-chains.js';
+
+/** How many deleted ledgers are remembered as fenced; beyond it the oldest ones are forgotten. */
+const deletedCountMax = 250_000;
 
 /**
- * What the bookie knows of each ledger: that it exists, its master key, whether it is fenced, and which sealed logs hold what of it. Columns of typed
- * arrays by "slot": about 100 bytes a ledger, plus 36 for each further log that holds some of it.
+ * What the bookie knows of each ledger: that it exists, its master key, whether it is fenced, and since when it knows. Columns of typed arrays by "slot":
+ * about 100 bytes a ledger. Of deleted ledgers that were fenced, the fence is remembered for a while, so that an append that comes late does not make the
+ * ledger again, open to a writer that was shut out.
  */
-export class LedgerStates {
+export class LedgerStates implements LedgerStateSource {
+  readonly #clock: Clock;
   readonly #slots = new Map<number, number>();
   #freeSlots: number[] = [];
   #keys = new Uint8Array(0);
   #fenced = new Uint8Array(0);
-  /** Head of the chain of ranges in sealed logs. */
-  #heads = new Int32Array(0);
-  readonly #ranges = new RangeChains();
-  #logOf = new Float64Array(0);
+  #createdAt = new Float64Array(0);
+  #recoveredAt = new Float64Array(0);
+  #lastEntryIds = new Float64Array(0);
+  /** Oldest first; the value is wall time in milliseconds. */
+  readonly #deleted = new Map<number, number>();
   #changes = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   get count(): number {
     return this.#slots.size;
+  }
+
+  get deletedCount(): number {
+    return this.#deleted.size;
   }
 
   /** Grows with every change of what a snapshot holds. */
@@ -31,15 +45,17 @@ export class LedgerStates {
     return this.#slots.has(ledgerId);
   }
 
-  /** The first key a ledger is seen with is its key. */
+  /** The first key a ledger is seen with is its key. One that was fenced when it was deleted is fenced again. */
   create(ledgerId: number, masterKey: Uint8Array): void {
     invariant(masterKey.length === masterKeyBytes && !this.#slots.has(ledgerId), 'a new ledger with a whole master key');
     const slot = this.#freeSlots.pop() ?? this.#slots.size;
     if (slot >= this.#fenced.length) this.#grow();
     this.#slots.set(ledgerId, slot);
     this.#keys.set(masterKey, slot * masterKeyBytes);
-    this.#fenced[slot] = 0;
-    this.#heads[slot] = -1;
+    this.#fenced[slot] = this.#deleted.delete(ledgerId) ? 1 : 0;
+    this.#createdAt[slot] = this.#clock.monoMs();
+    this.#recoveredAt[slot] = Number.NEGATIVE_INFINITY;
+    this.#lastEntryIds[slot] = -1;
     this.#changes++;
   }
 
@@ -49,9 +65,10 @@ export class LedgerStates {
     return true;
   }
 
+  /** Also true of a deleted ledger that was. */
   isFenced(ledgerId: number): boolean {
     const slot = this.#slots.get(ledgerId);
-    return slot !== undefined && this.#fenced[slot] === 1;
+    return slot === undefined ? this.#deleted.has(ledgerId) : this.#fenced[slot] === 1;
   }
 
   setFenced(ledgerId: number): void {
@@ -61,45 +78,62 @@ export class LedgerStates {
     this.#changes++;
   }
 
-  /** Forgets a ledger that is proved to be gone from metadata: it is not flushed any more and answers `NO_LEDGER`. */
+  /** The ledger has this entry in some sealed log. */
+  noteEntry(ledgerId: number, entryId: number): void {
+    const slot = this.#slots.get(ledgerId);
+    if (slot !== undefined && entryId > (this.#lastEntryIds[slot] as number)) this.#lastEntryIds[slot] = entryId;
+  }
+
+  /** The highest id noted with {@link noteEntry} in this process, or -1. */
+  lastEntryId(ledgerId: number): number {
+    const slot = this.#slots.get(ledgerId);
+    return slot === undefined ? -1 : (this.#lastEntryIds[slot] as number);
+  }
+
+  /** Somebody copies entries of the ledger to this bookie. */
+  noteRecovery(ledgerId: number): void {
+    this.#recoveredAt[this.#slot(ledgerId)] = this.#clock.monoMs();
+  }
+
+  /** For how long this process has known a ledger, and nothing was copied to it, in milliseconds. */
+  quietMs(ledgerId: number): { sinceCreated: number; sinceRecovered: number } {
+    const slot = this.#slot(ledgerId);
+    const nowMs = this.#clock.monoMs();
+    return { sinceCreated: nowMs - (this.#createdAt[slot] as number), sinceRecovered: nowMs - (this.#recoveredAt[slot] as number) };
+  }
+
+  /** Forgets a ledger that is proved to be gone: it is not flushed any more and answers `NO_LEDGER`. */
   delete(ledgerId: number): void {
     const slot = this.#slots.get(ledgerId);
     if (slot === undefined) return;
-    this.#ranges.free(this.#heads[slot] as number);
+    if (this.#fenced[slot] === 1) this.restoreDeleted({ ledgerId, deletedAtMs: this.#clock.wallMs() });
     this.#slots.delete(ledgerId);
     this.#freeSlots.push(slot);
     this.#changes++;
   }
 
-  /** Notes what a sealed log holds; later calls are for newer logs. A ledger that does not exist (any more) is ignored. */
-  addRange(ledgerId: number, range: { first: number; last: number; logId: number }): void {
-    const slot = this.#slots.get(ledgerId);
-    if (slot === undefined) return;
-    const node = this.#ranges.push(this.#heads[slot] as number, range.first, range.last);
-    this.#heads[slot] = node;
-    if (node >= this.#logOf.length) this.#logOf = grown(this.#logOf, new Float64Array(Math.max(64, Math.ceil(node * 1.5))));
-    this.#logOf[node] = range.logId;
-  }
-
-  /** The sealed logs whose range contains an entry, newest first: mostly one. */
-  logsWith(ledgerId: number, entryId: number): number[] {
-    const logs: number[] = [];
-    let node = this.#ranges.find(this.#head(ledgerId), entryId);
-    while (node >= 0) {
-      logs.push(this.#logOf[node] as number);
-      node = this.#ranges.find(this.#ranges.previous(node), entryId);
+  /** From a snapshot, oldest first. */
+  restoreDeleted({ ledgerId, deletedAtMs }: DeletedLedger): void {
+    this.#deleted.set(ledgerId, deletedAtMs);
+    for (const oldest of this.#deleted.keys()) {
+      if (this.#deleted.size <= deletedCountMax) break;
+      this.#deleted.delete(oldest);
     }
-    return logs;
   }
 
-  /** All sealed logs that hold some of a ledger, oldest first. */
-  logsOf(ledgerId: number): number[] {
-    return this.#ranges.oldestFirst(this.#head(ledgerId)).map((node) => this.#logOf[node] as number);
+  /** Forgets fences of ledgers that were deleted longer ago. */
+  forgetDeleted(ageMs: number): void {
+    const beforeMs = this.#clock.wallMs() - ageMs;
+    for (const [ledgerId, deletedAtMs] of this.#deleted) {
+      if (deletedAtMs >= beforeMs) continue;
+      this.#deleted.delete(ledgerId);
+      this.#changes++;
+    }
   }
 
-  /** The highest entry id in sealed logs, or -1. */
-  lastId(ledgerId: number): number {
-    return this.#ranges.lastId(this.#head(ledgerId));
+  /** Ascending. */
+  ledgerIds(): Float64Array {
+    return Float64Array.from(this.#slots.keys()).sort();
   }
 
   *all(): Generator<LedgerState> {
@@ -109,9 +143,8 @@ export class LedgerStates {
     }
   }
 
-  #head(ledgerId: number): number {
-    const slot = this.#slots.get(ledgerId);
-    return slot === undefined ? -1 : (this.#heads[slot] as number);
+  *allDeleted(): Generator<DeletedLedger> {
+    for (const [ledgerId, deletedAtMs] of this.#deleted) yield { ledgerId, deletedAtMs };
   }
 
   #slot(ledgerId: number): number {
@@ -124,6 +157,8 @@ export class LedgerStates {
     const length = Math.max(64, Math.ceil(this.#fenced.length * 1.5));
     this.#keys = grown(this.#keys, new Uint8Array(length * masterKeyBytes));
     this.#fenced = grown(this.#fenced, new Uint8Array(length));
-    this.#heads = grown(this.#heads, new Int32Array(length));
+    this.#createdAt = grown(this.#createdAt, new Float64Array(length));
+    this.#recoveredAt = grown(this.#recoveredAt, new Float64Array(length));
+    this.#lastEntryIds = grown(this.#lastEntryIds, new Float64Array(length));
   }
 }

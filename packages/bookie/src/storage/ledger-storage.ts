@@ -1,28 +1,32 @@
-import type { Disk, Logger } from '@daybook/runtime';
+import type { Clock, Disk, Logger } from '@daybook/runtime';
 import type { JournalMarks } from '../journal/journal-mark.js';
 import { Checkpoints } from './checkpoint.js';
 import type { Checkpoint } from './checkpoint-format.js';
 import { EntryLogs, type LogStatus } from './entry-logs.js';
 import { EntryReader, type FoundBadEntry, type ReadResult } from './entry-reader.js';
 import { flushHalf } from './flush.js';
-import type { LedgerRow } from './index-format.js';
 import type { RebuiltIndex } from './index-rebuild.js';
 import { LedgerCache } from './ledger-cache.js';
 import type { LedgerDirectories } from './ledger-directories.js';
+import { LedgerMap } from './ledger-map.js';
 import { LedgerStates } from './ledger-state.js';
 import { LedgerStateFile } from './ledger-state-file.js';
 import { LogFiles } from './log-files.js';
+import { LogUsage } from './log-usage.js';
 import { ReadCache } from './read-cache.js';
 import type { ScrubbedStorage } from './scrubber.js';
+import { Turns } from './turns.js';
 import { WriteCache, type WriteCacheHalf } from './write-cache.js';
 
 export interface LedgerStorageOptions {
   disk: Disk;
+  clock: Clock;
   directories: LedgerDirectories;
   writeCacheBytesMax: number;
   readCacheBytesMax: number;
   readAheadBytes: number;
   ledgerCacheBytesMax: number;
+  ledgerMapBytesMax: number;
   logBytesMax: number;
   openIndexBytesMax: number;
   openFilesMax: number;
@@ -47,6 +51,8 @@ export interface StorageStats {
   ledgerCacheBytes: number;
   ledgerCacheHits: number;
   ledgerCacheMisses: number;
+  ledgerMapBytes: number;
+  ledgerMaps: number;
   entryLogs: number;
   entryLogBytes: number;
 }
@@ -57,14 +63,19 @@ export interface StorageStats {
  */
 export class LedgerStorage implements ScrubbedStorage {
   readonly states: LedgerStates;
+  readonly entryLogs: EntryLogs;
+  readonly files: LogFiles;
+  readonly ledgerCache: LedgerCache;
+  readonly map: LedgerMap;
+  readonly usage: LogUsage;
   readonly #options: LedgerStorageOptions;
   readonly #checkpoints: Checkpoints;
   readonly #stateFile: LedgerStateFile;
-  readonly #logs: EntryLogs;
   readonly #writeCache: WriteCache;
   readonly #readCache: ReadCache;
-  readonly #ledgerCache: LedgerCache;
   readonly #reader: EntryReader;
+  /** Of those who write the open log, or publish. */
+  readonly #turns = new Turns();
   /** The marks that belong to the half of the write cache that is being flushed. */
   #flushMarks: JournalMarks | undefined;
 
@@ -72,9 +83,12 @@ export class LedgerStorage implements ScrubbedStorage {
     this.#options = options;
     this.#checkpoints = loaded.checkpoints;
     this.#stateFile = loaded.stateFile;
-    this.#logs = loaded.logs;
-    this.#ledgerCache = loaded.ledgerCache;
     this.states = loaded.states;
+    this.entryLogs = loaded.logs;
+    this.files = loaded.files;
+    this.ledgerCache = loaded.ledgerCache;
+    this.map = loaded.map;
+    this.usage = new LogUsage({ logs: loaded.logs, cache: loaded.ledgerCache, hasLedger: (ledgerId) => loaded.states.has(ledgerId) });
     this.#writeCache = new WriteCache(options.writeCacheBytesMax);
     this.#readCache = new ReadCache(options.readCacheBytesMax);
     this.#reader = new EntryReader({
@@ -83,7 +97,7 @@ export class LedgerStorage implements ScrubbedStorage {
       ledgerCache: loaded.ledgerCache,
       logs: loaded.logs,
       files: loaded.files,
-      states: loaded.states,
+      map: loaded.map,
       readAheadBytes: options.readAheadBytes,
       onBadEntry: (bad) => options.onBadEntry?.(bad),
       onDamagedIndex: (logId) => options.onDamagedIndex?.(logId),
@@ -92,21 +106,15 @@ export class LedgerStorage implements ScrubbedStorage {
 
   /** Opens what the last checkpoint names. Refuses (`BOOKIE_CHECKPOINT_CORRUPT`, `BOOKIE_STATE_CORRUPT`) what it cannot be sure of. */
   static async open(options: LedgerStorageOptions): Promise<LedgerStorage> {
-    const { disk, directories, logger } = options;
+    const { disk, directories } = options;
     const checkpoints = await Checkpoints.load(disk, directories);
-    const states = new LedgerStates();
+    const states = new LedgerStates(options.clock);
     const stateFile = new LedgerStateFile(disk, directories);
     await stateFile.load(states, checkpoints.latest?.statesNumber);
     const files = new LogFiles(disk, options.openFilesMax);
     const ledgerCache = new LedgerCache(files, options.ledgerCacheBytesMax);
-    const onSealed = (logId: number, ledgers: readonly LedgerRow[]): void => {
-      for (const row of ledgers) states.addRange(row.ledgerId, { first: row.firstEntryId, last: row.lastEntryId, logId });
-    };
-    const onDamaged = (logId: number, why: string): void => {
-      logger.error({ logId, why }, 'an entry log cannot be used: entries that are not found elsewhere are answered with an error from now on');
-    };
-    const logs = await EntryLogs.load({ disk, directories, files, cache: ledgerCache, onSealed, onDamaged }, checkpoints.latest);
-    return new LedgerStorage(options, { checkpoints, stateFile, states, files, ledgerCache, logs });
+    const { map, logs } = await openLogs(options, { files, ledgerCache, states, latest: checkpoints.latest });
+    return new LedgerStorage(options, { checkpoints, stateFile, states, files, ledgerCache, map, logs });
   }
 
   get lastCheckpoint(): Checkpoint | undefined {
@@ -131,35 +139,70 @@ export class LedgerStorage implements ScrubbedStorage {
     return this.#reader.read(ledgerId, entryIds, bytesMax);
   }
 
-  /** The highest entry id of a ledger, or -1. */
-  lastEntryId(ledgerId: number): number {
-    return Math.max(this.#writeCache.lastId(ledgerId), this.#logs.lastOpenId(ledgerId), this.states.lastId(ledgerId));
+  /** The highest entry id of a ledger, or -1. Rejects when an index cannot be read. */
+  async lastEntryId(ledgerId: number): Promise<number> {
+    for (;;) {
+      const { retiredCount } = this.entryLogs;
+      // In memory first, in one turn with the list of sealed logs.
+      const ranges = this.map.rangesOf(ledgerId);
+      const seen = this.lastEntryIdSeen(ledgerId);
+      const last = (await ranges).reduce((max, range) => Math.max(max, range.last), seen);
+      if (this.entryLogs.retiredCount !== retiredCount) continue;
+      this.states.noteEntry(ledgerId, last);
+      return last;
+    }
+  }
+
+  /** What {@link lastEntryId} will say, as far as it is known without looking at the disk: never more. */
+  lastEntryIdSeen(ledgerId: number): number {
+    const inLogs = Math.max(this.entryLogs.lastOpenId(ledgerId), this.map.lastIdInMemory(ledgerId), this.states.lastEntryId(ledgerId));
+    return Math.max(this.#writeCache.lastId(ledgerId), inLogs);
   }
 
   /** True when some entry log cannot be read: then an absence proves nothing. */
   get hasDamagedLogs(): boolean {
-    return this.#logs.hasDamaged;
+    return this.entryLogs.hasDamaged;
   }
 
   /** All entries of a ledger as ascending runs that do not touch. Rejects when an index cannot be read. */
   async listEntries(ledgerId: number): Promise<EntryRun[]> {
+    for (;;) {
+      const { retiredCount } = this.entryLogs;
+      try {
+        const runs = await this.#listOnce(ledgerId);
+        if (this.entryLogs.retiredCount === retiredCount) return joined(runs);
+      } catch (error) {
+        if (this.entryLogs.retiredCount === retiredCount) throw error;
+      }
+    }
+  }
+
+  async #listOnce(ledgerId: number): Promise<EntryRun[]> {
     const runs: EntryRun[] = [];
     const add = (first: number, count: number): void => {
       const before = runs.at(-1);
       if (before !== undefined && before.last + 1 === first) before.last += count;
       else runs.push({ first, last: first + count - 1 });
     };
-    // In memory first, in one turn: a flush may move entries into a log while the indexes are read.
+    // In memory first, in one turn with the list of sealed logs: a flush may move entries into a log while the indexes are read.
+    const sealed = this.map.rangesOf(ledgerId);
     for (const half of this.#writeCache.halves()) half.visit(ledgerId, (entryId) => add(entryId, 1));
-    for (const run of this.#logs.openRunsOf(ledgerId)) add(run.firstEntryId, run.count);
-    const sealed = this.states.logsOf(ledgerId).map((logId) => this.#logs.sealedIndex(logId));
-    for (const index of sealed) await this.#ledgerCache.visit(index, ledgerId, add);
-    return joined(runs);
+    for (const run of this.entryLogs.openRunsOf(ledgerId)) add(run.firstEntryId, run.count);
+    for (const { logId } of await sealed) await this.ledgerCache.visit(this.entryLogs.sealedIndex(logId), ledgerId, add);
+    return runs;
   }
 
-  /** The hook of garbage collection: the ledger is proved to be gone from metadata. Its entries are not flushed any more, and not found. */
-  deleteLedger(ledgerId: number): void {
+  /**
+   * The hook of garbage collection: the ledger is proved to be gone from metadata. Its entries are not flushed any more, and not found. `isStillGone` is
+   * asked in the turn in which it happens.
+   */
+  async deleteLedger(ledgerId: number, isStillGone: () => boolean = () => true): Promise<boolean> {
+    const ranges = await this.map.rangesOf(ledgerId);
+    if (!this.states.has(ledgerId) || !isStillGone()) return false;
     this.states.delete(ledgerId);
+    this.map.deleteLedger(ledgerId);
+    for (const { logId } of ranges) this.usage.noteChange(logId);
+    return true;
   }
 
   /** True when something was added since the last flush began. */
@@ -173,9 +216,12 @@ export class LedgerStorage implements ScrubbedStorage {
    * bookie must stop.
    */
   async flush(marks: JournalMarks, options: { mayIdle: boolean }): Promise<JournalMarks> {
+    // In the turn in which the marks were taken.
     const half = this.#writeCache.beginFlush();
     this.#flushMarks ??= marks;
-    if (!half.isEmpty) await this.#writeSomewhere(half);
+    await this.#turns.run(async () => {
+      if (!half.isEmpty) await this.#writeSomewhere(half);
+    });
     this.#writeCache.endFlush(options.mayIdle);
     const covered = this.#flushMarks;
     this.#flushMarks = undefined;
@@ -186,27 +232,54 @@ export class LedgerStorage implements ScrubbedStorage {
   async #writeSomewhere(half: WriteCacheHalf): Promise<void> {
     for (;;) {
       try {
-        return await flushHalf(half, this.#logs, this.#options, (ledgerId) => this.states.has(ledgerId));
+        return await flushHalf(half, this.entryLogs, this.#options, (ledgerId) => this.states.has(ledgerId));
       } catch (error) {
-        if (!this.#logs.takeOutDirectory(error)) throw error;
+        if (!this.entryLogs.takeOutDirectory(error)) throw error;
       }
     }
   }
 
   /** Publishes how far the journals are no longer needed: marks that {@link flush} returned. */
-  async publish(marks: JournalMarks): Promise<void> {
+  publish(marks: JournalMarks): Promise<void> {
+    return this.#turns.run(() => this.#publish(marks));
+  }
+
+  /**
+   * Publishes which logs there are now, and how far they reach, and removes the files of those that are retired. `before` runs first, and may seal logs.
+   * Nothing else writes the log of flushes meanwhile. As long as no checkpoint was ever published (the disk is full), the first one will do.
+   */
+  publishLogs(before?: () => Promise<void>): Promise<void> {
+    return this.#turns.run(async () => {
+      await before?.();
+      const { latest } = this.#checkpoints;
+      if (latest !== undefined) await this.#publish(latest.marks);
+    });
+  }
+
+  async #publish(marks: JournalMarks): Promise<void> {
     const number = (this.#checkpoints.latest?.number ?? 0) + 1;
     const statesNumber = await this.#stateFile.save(this.states, number);
-    await this.#checkpoints.publish({ marks, statesNumber, nextLogId: this.#logs.nextLogId, logs: this.#logs.extents() });
+    // In one turn: what is retired is not in this list any more.
+    const retired = this.entryLogs.takeRetired();
+    const logs = this.entryLogs.extents();
+    const sealed = this.entryLogs.sealed();
+    try {
+      await this.#checkpoints.publish({ marks, statesNumber, nextLogId: this.entryLogs.nextLogId, logs });
+    } catch (error) {
+      this.entryLogs.returnRetired(retired);
+      throw error;
+    }
+    await this.entryLogs.removeRetired(retired);
+    await this.map.spill(sealed);
   }
 
   /** Removes files of entry logs that did not become part of a checkpoint; after the first one of this run. */
   removeLeftovers(): Promise<void> {
-    return this.#logs.removeLeftovers();
+    return this.entryLogs.removeLeftovers();
   }
 
   logs(): readonly LogStatus[] {
-    return this.#logs.status();
+    return this.entryLogs.status();
   }
 
   hasLedger(ledgerId: number): boolean {
@@ -217,8 +290,18 @@ export class LedgerStorage implements ScrubbedStorage {
     return this.#reader.isIntact(ledgerId, entryId);
   }
 
+  /** Whether an entry can be read from some entry log. */
+  isInLogs(ledgerId: number, entryId: number): Promise<boolean> {
+    return this.#reader.isIntactInLogs(ledgerId, entryId);
+  }
+
+  /** The index of a log turned out to be damaged. */
+  noteDamagedIndex(logId: number): void {
+    this.#options.onDamagedIndex?.(logId);
+  }
+
   replaceIndex(logId: number, rebuilt: RebuiltIndex): boolean {
-    return this.#logs.replaceIndex(logId, rebuilt);
+    return this.entryLogs.replaceIndex(logId, rebuilt);
   }
 
   stats(): StorageStats {
@@ -229,16 +312,18 @@ export class LedgerStorage implements ScrubbedStorage {
       readCacheBytes: this.#readCache.bytes,
       readCacheHits: this.#readCache.hits,
       readCacheMisses: this.#readCache.misses,
-      ledgerCacheBytes: this.#ledgerCache.bytes,
-      ledgerCacheHits: this.#ledgerCache.hits,
-      ledgerCacheMisses: this.#ledgerCache.misses,
-      entryLogs: this.#logs.count,
-      entryLogBytes: this.#logs.bytes,
+      ledgerCacheBytes: this.ledgerCache.bytes,
+      ledgerCacheHits: this.ledgerCache.hits,
+      ledgerCacheMisses: this.ledgerCache.misses,
+      ledgerMapBytes: this.map.bytes,
+      ledgerMaps: this.map.mapsCount,
+      entryLogs: this.entryLogs.count,
+      entryLogBytes: this.entryLogs.bytes,
     };
   }
 
   close(): Promise<void> {
-    return this.#logs.close();
+    return this.entryLogs.close();
   }
 }
 
@@ -248,7 +333,34 @@ interface Loaded {
   states: LedgerStates;
   files: LogFiles;
   ledgerCache: LedgerCache;
+  map: LedgerMap;
   logs: EntryLogs;
+}
+
+type LogParts = Pick<Loaded, 'files' | 'ledgerCache' | 'states'> & { latest: Checkpoint | undefined };
+
+async function openLogs(options: LedgerStorageOptions, parts: LogParts): Promise<Pick<Loaded, 'map' | 'logs'>> {
+  const { disk, directories, logger } = options;
+  const { files, ledgerCache: cache, states } = parts;
+  let logs: EntryLogs | undefined;
+  const map = new LedgerMap({
+    disk,
+    directories,
+    files,
+    cache,
+    logger,
+    bytesMax: options.ledgerMapBytesMax,
+    isLog: (logId) => logs?.has(logId) ?? true,
+    hasLedger: (ledgerId) => states.has(ledgerId),
+    onSpilled: (ledgerId, lastEntryId) => states.noteEntry(ledgerId, lastEntryId),
+    onDamaged: (log, error) => logs?.markDamaged(log, error.message),
+  });
+  const onDamaged = (logId: number, why: string): void => {
+    logger.error({ logId, why }, 'an entry log cannot be used: entries that are not found elsewhere are answered with an error from now on');
+  };
+  logs = await EntryLogs.load({ disk, directories, files, cache, onSealed: (log, rows) => map.addLog(log, rows), onDamaged }, parts.latest);
+  await map.load(logs.sealed());
+  return { map, logs };
 }
 
 function joined(runs: EntryRun[]): EntryRun[] {

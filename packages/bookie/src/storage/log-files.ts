@@ -26,14 +26,19 @@ export class LogFiles {
 
   /** Its files were replaced: the old ones are closed when nobody reads them any more. */
   reopen(logId: number): void {
-    this.#open.delete(this.logPath(logId));
-    this.#open.delete(this.indexPath(logId));
+    this.forgetFile(this.logPath(logId));
+    this.forgetFile(this.indexPath(logId));
   }
 
   /** Forgets a log; files of it that are being read are closed afterwards. */
   forget(logId: number): void {
     this.reopen(logId);
     this.#directoryOf.delete(logId);
+  }
+
+  /** Closes a file that is about to be removed, once nobody reads it any more. */
+  forgetFile(path: string): void {
+    this.#open.delete(path);
   }
 
   directoryOf(logId: number): string {

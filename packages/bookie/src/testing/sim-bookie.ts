@@ -26,6 +26,10 @@ export const smallLimits: Partial<BookieLimits> = {
   openIndexBytesMax: 8192,
   openFilesMax: 4,
   flushIntervalMs: 500,
+  ledgerMapBytesMax: 1 << 20,
+  gcLedgerAgeMsMin: 10,
+  gcRecoveryQuietMs: 10_000,
+  compactionKeepFreeBytes: 4096,
   diskReserveBytes: 8192,
 };
 
@@ -140,6 +144,16 @@ export class SimBookie {
 
   async list(ledger: number) {
     return this.queue.complete(this.service.listEntries(ledger as LedgerId));
+  }
+
+  /** A round of garbage collection, and the compaction after it. */
+  async collect(wanted: { minor?: boolean; major?: boolean } = {}): Promise<void> {
+    await this.queue.complete((this.bookie as Bookie).garbageCollector.force(wanted));
+  }
+
+  /** Names of the files in the ledger directory that end so. */
+  async ledgerFiles(suffix: string): Promise<string[]> {
+    return (await this.queue.complete(this.disk.list('/data/ledgers'))).filter((name) => name.endsWith(suffix));
   }
 
   async flush(): Promise<void> {
