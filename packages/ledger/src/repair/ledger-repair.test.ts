@@ -106,6 +106,19 @@ t.test('repair: holes from a time without a spare → just the holes are filled,
   t.same(await world.holes(ledgerId), []);
 });
 
+t.test('repair: the bookie is fenced for the ledger → copies pass (R17)', async (t) => {
+  const world = new RepairWorld({ bookiesCount: 3 });
+  const node = world.addNode();
+  const ledgerId = await world.ledger({ count: 20, isOpen: true, node });
+  await world.run(node.client.close());
+  t.ok(await world.isReadable(ledgerId, 20), 'recovered');
+  t.equal(world.cluster.bookie('b2').isFenced(ledgerId), true);
+  world.cluster.bookie('b2').forget(ledgerId, 11);
+  const { repair } = await repairing(world);
+  t.match(await world.run(repair(ledgerId)), { outcome: 'whole', isChanged: true });
+  t.same(await world.holes(ledgerId), []);
+});
+
 t.test('repair: no spare for a lost bookie → fails and says so; with one it goes on', async (t) => {
   const world = new RepairWorld({ bookiesCount: 3 });
   const ledgerId = await world.ledger({ count: 10 });

@@ -29,6 +29,9 @@ export interface RepairTaskOptions {
   bookiesChange: () => AbortSignal;
 }
 
+/** Troubled ledgers of which each has its own lines in the log. */
+export const toldOneByOneMax = 10;
+
 /** The repair of one ledger under its lock: look, copy, give an open ledger's writer its time, and draw the conclusion. */
 export class RepairTask {
   readonly #d: RepairTaskDependencies;
@@ -149,11 +152,15 @@ export class RepairTask {
     const { rounds, isGivenUp, dueMs } = troubled.failed(ledgerId, { reason, nowMs, targets: this.#targets });
     metrics.repairsFailed.add();
     metrics.ledgersGivenUp.set(troubled.givenUpCount);
+    // Of many troubled ledgers the worker tells in one line.
+    const isOneOfMany = troubled.count > toldOneByOneMax;
     if (isGivenUp) {
-      logger.error({ ledgerId, rounds, reason }, 'a ledger cannot be repaired: given up until bookies come or go, or an hour is over');
+      const text = 'a ledger cannot be repaired: given up until bookies come or go, or an hour is over';
+      logger[isOneOfMany ? 'debug' : 'error']({ ledgerId, rounds, reason }, text);
       return;
     }
-    logger.warn({ ledgerId, rounds, reason, againInMs: Math.round(dueMs - nowMs) }, 'a ledger could not be repaired now');
+    const againInMs = Math.round(dueMs - nowMs);
+    logger[isOneOfMany ? 'debug' : 'warn']({ ledgerId, rounds, reason, againInMs }, 'a ledger could not be repaired now');
     this.#options.onWaiting();
     await this.#holdUntilDue();
   }

@@ -271,3 +271,20 @@ t.test('worker: closed while it copies → ends at once, the mark stays for othe
   t.equal(await world.run(tools.locks.holder(ledgerId)), undefined);
   t.same(await world.ensemble(ledgerId), ensemble);
 });
+
+t.test('worker: many ledgers cannot be repaired → told in one line now and then, not one by one', async (t) => {
+  const world = new RepairWorld({ bookiesCount: 3 });
+  const ids: LedgerId[] = [];
+  for (let i = 0; i < 100; i++) ids.push(await world.ledger({ count: 1 }));
+  world.cluster.kill('b2');
+  const { tools, worker, node } = await working(world, { repairRoundsMax: 3 });
+  for (const ledgerId of ids) await world.run(tools.underReplication.mark(ledgerId, ['b2' as BookieId]));
+  await world.runFor(900_000);
+  t.equal(worker.troubled.length, 100);
+  const loud = node.log.lines.filter(({ level }) => level === 'warn' || level === 'error');
+  t.ok(loud.length < 50, `${loud.length} lines`);
+  t.match(loud.at(-1), { fields: { count: 100, givenUpCount: 100, reason: /b2/ } });
+  world.cluster.addBookie('b4');
+  t.ok(await world.until(async () => (await tools.underReplication.count()) === 0, 30_000));
+  await world.run(worker.close());
+});

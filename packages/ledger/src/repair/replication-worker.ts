@@ -1,6 +1,6 @@
 import type { LedgerId } from '@daybook/proto';
 import { DaybookError, TaskSet } from '@daybook/runtime';
-import { RepairTask, type RepairTaskDependencies } from './repair-task.js';
+import { RepairTask, type RepairTaskDependencies, toldOneByOneMax } from './repair-task.js';
 import { type TroubledLedger, TroubledLedgers } from './troubled-ledgers.js';
 import type { RepairWork } from './under-replication.js';
 import { WakeUp } from './wake-up.js';
@@ -33,6 +33,7 @@ const storeAwayMs = 1_000;
 /** Between looks at the list while nothing calls. */
 const idleLookMs = 5_000;
 const busyLookMs = 1_000;
+const tellAgainMs = 300_000;
 
 /**
  * Takes marked ledgers in random order, several at a time, and repairs them. Looks again before it copies anything: whatever the mark says, only what is
@@ -49,6 +50,7 @@ export class ReplicationWorker {
   readonly #working = new Set<LedgerId>();
   #repairingCount = 0;
   #bookiesChange = new AbortController();
+  #tellAgainAtMs = 0;
 
   constructor(dependencies: RepairTaskDependencies, options: Partial<ReplicationWorkerOptions> = {}) {
     this.#d = dependencies;
@@ -129,9 +131,20 @@ export class ReplicationWorker {
       if (!isBegun) await work.lock.release();
     }
     const dueMs = this.#troubled.nextDueMs() ?? Number.POSITIVE_INFINITY;
+    this.#tellOfMany();
     // The first mark after none calls; more of them do not.
     const lookMs = (await underReplication.isEmpty()) ? idleLookMs : busyLookMs;
     return Math.max(1, Math.min(lookMs, dueMs - clock.monoMs()));
+  }
+
+  #tellOfMany(): void {
+    const { count, givenUpCount, list } = this.#troubled;
+    const nowMs = this.#d.clock.monoMs();
+    if (count <= toldOneByOneMax || nowMs < this.#tellAgainAtMs) return;
+    this.#tellAgainAtMs = nowMs + tellAgainMs;
+    const [example] = list;
+    const fields = { count, givenUpCount, ledgerId: example?.ledgerId, reason: example?.reason };
+    this.#d.logger[givenUpCount > 0 ? 'error' : 'warn'](fields, 'many ledgers cannot be repaired now; one of them:');
   }
 
   /** Others may have repaired what was too much for this worker. */

@@ -37,6 +37,10 @@ export class TroubledLedgers {
     return [...this.#ledgers.values()];
   }
 
+  get count(): number {
+    return this.#ledgers.size;
+  }
+
   get givenUpCount(): number {
     let count = 0;
     for (const { isGivenUp } of this.#ledgers.values()) if (isGivenUp) count++;

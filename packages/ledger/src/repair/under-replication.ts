@@ -1,4 +1,4 @@
-import { ledgerIdOfRepairPart, type MetadataStore, metadataErrors, paths, type Watch } from '@daybook/metadata';
+import { type MetadataStore, metadataErrors, paths, type Watch } from '@daybook/metadata';
 import { type BookieId, type LedgerId, ledgerId } from '@daybook/proto';
 import { type Clock, type Random, shuffled } from '@daybook/runtime';
 import { repairErrors } from './errors.js';
@@ -79,13 +79,14 @@ export class UnderReplication {
   }
 
   /** Ids of all marked ledgers, ascending. Complete, or it throws. */
-  list(): AsyncGenerator<LedgerId> {
-    return this.#walk(paths.underreplicatedLedgers, levels, (names) => names);
+  async *list(): AsyncGenerator<LedgerId> {
+    for await (const { id, folder } of this.#walk((names) => names)) if ((await this.#store.children(folder)).length > 0) yield id;
   }
 
+  /** How many there are, about: a mark that is being removed may count. */
   async count(): Promise<number> {
     let count = 0;
-    for await (const _ of this.list()) count++;
+    for await (const _ of this.#walk((names) => names)) count++;
     return count;
   }
 
@@ -96,11 +97,10 @@ export class UnderReplication {
   /** Some marked ledger, with its lock; undefined when there is none that is free. */
   async take(isSkipped: (id: LedgerId) => boolean = () => false): Promise<RepairWork | undefined> {
     const locked = await this.locks.lockedLedgers();
-    for await (const id of this.#walk(paths.underreplicatedLedgers, levels, (names) => shuffled(this.#random, names))) {
+    for await (const { id } of this.#walk((names) => shuffled(this.#random, names))) {
       if (isSkipped(id) || locked.has(BigInt(id))) continue;
       const lock = await this.locks.tryLock(id);
-      if (lock === undefined) continue;
-      const work = await this.#underLock(lock);
+      const work = lock && (await this.#underLock(lock));
       if (work !== undefined) return work;
     }
     return undefined;
@@ -130,21 +130,27 @@ export class UnderReplication {
     let marked: MarkedLedger | undefined;
     try {
       marked = await this.read(lock.ledgerId);
+      if (marked === undefined) await this.#tidyUp(lock.ledgerId);
     } finally {
       if (marked === undefined) await lock.release();
     }
     return marked && { ...marked, lock };
   }
 
-  async *#walk(path: string, levelsLeft: number, order: (names: string[]) => string[]): AsyncGenerator<LedgerId> {
-    for (const name of order(await this.#store.children(path))) {
-      if (levelsLeft > 0) {
-        if (/^[0-9a-f]{4}$/.test(name)) yield* this.#walk(`${path}/${name}`, levelsLeft - 1, order);
-        continue;
+  /** The keys right above marks. They tell the id already, so that a look at a long list takes one request per 65,536 ids, and not one per ledger. */
+  async *#walk(order: (names: string[]) => string[]): AsyncGenerator<{ id: LedgerId; folder: string }> {
+    const root = paths.underreplicatedLedgers;
+    const below = async (path: string) => order((await this.#store.children(path)).filter((name) => /^[0-9a-f]{4}$/.test(name)));
+    for (const first of await below(root)) {
+      for (const second of await below(`${root}/${first}`)) {
+        for (const third of await below(`${root}/${first}/${second}`)) {
+          for (const fourth of await below(`${root}/${first}/${second}/${third}`)) {
+            const id = BigInt(`0x${first}${second}${third}${fourth}`);
+            // Daybook has no ledgers beyond 2^53.
+            if (id <= BigInt(Number.MAX_SAFE_INTEGER)) yield { id: ledgerId(id), folder: `${root}/${first}/${second}/${third}/${fourth}` };
+          }
+        }
       }
-      const id = ledgerIdOfRepairPart(name);
-      // Daybook has no ledgers beyond 2^53.
-      if (id !== undefined && id <= BigInt(Number.MAX_SAFE_INTEGER)) yield ledgerId(id);
     }
   }
 
