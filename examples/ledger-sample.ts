@@ -1,15 +1,15 @@
 /**
  * The first steps with ledgers: create one, append, close, open it again, read.
  *
- * Built, then by itself (three bookies in this process, on a temporary folder), or against a running cluster:
+ * By itself (three bookies in this process, on a temporary folder), or against a running cluster:
  *
- *     node examples/dist/ledger-sample.js
- *     node examples/dist/ledger-sample.js zk://127.0.0.1:2181/daybook
+ *     npm run example ledger-sample
+ *     npm run example ledger-sample -- --metadata zk://127.0.0.1:2181/daybook
  */
 import { pathToFileURL } from 'node:url';
 import type { LedgerClient } from '@daybook/ledger';
 import { type EntryId, entryId } from '@daybook/proto';
-import { openSampleCluster } from './sample-cluster.js';
+import { metadataOption, openSampleCluster } from './sample-cluster.js';
 
 export async function ledgerSample(client: LedgerClient, print: (line: string) => void): Promise<void> {
   const password = Buffer.from('foobar');
@@ -32,6 +32,6 @@ export async function ledgerSample(client: LedgerClient, print: (line: string) =
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  await using cluster = await openSampleCluster(process.argv[2]);
+  await using cluster = await openSampleCluster(metadataOption());
   await ledgerSample(cluster.client, (line) => process.stdout.write(`${line}\n`));
 }
