@@ -1,6 +1,6 @@
 import { BookiePool, createLedgerClient, type LedgerClient } from '@daybook/ledger';
 import { connectGrpcBookie } from '@daybook/ledger/grpc';
-import { type BookieRegistry, createBookieRegistry, createLedgerRecords, type LedgerRecords } from '@daybook/metadata';
+import { type BookieRegistry, createBookieRegistry, createLedgerRecords, type LedgerRecords, type MetadataStore } from '@daybook/metadata';
 import { ZooKeeperServer } from '@daybook/metadata/local-zookeeper';
 import { openZooKeeperStore } from '@daybook/metadata/zookeeper';
 import type { EntryId, LedgerId, LedgerMetadata } from '@daybook/proto';
@@ -31,14 +31,25 @@ const sessionTimeoutMs = 4_000;
  * must be back within a bounded time: looked at from outside, by what bookies list and by reading everything with the others gone from the way.
  */
 export async function loseBookie(options: LoseBookieOptions): Promise<LoseBookieResult> {
+  const settings = { autoRecoveryDaemonEnabled: 'true', openLedgerRereplicationGracePeriod: '3000' };
+  return await withBookies(settings, ({ metadata, bookies }) => run(options, metadata, bookies));
+}
+
+export interface RunningBookies {
+  metadata: string;
+  bookies: ReadonlyMap<string, DaybookProcess>;
+}
+
+/** ZooKeeper and four bookies, each a process of its own; all of them are gone afterwards. */
+export async function withBookies<T>(settings: Readonly<Record<string, string>>, use: (running: RunningBookies) => Promise<T>): Promise<T> {
   const zookeeper = await ZooKeeperServer.start();
   const folder = temporaryFolder();
   const metadata = `zk://${zookeeper.address}/daybook`;
   const bookies = new Map<string, DaybookProcess>();
   try {
-    for (let i = 1; i <= 4; i++) bookies.set(`b${i}`, startBookie(metadata, `${folder.path}/b${i}`, `b${i}`));
+    for (let i = 1; i <= 4; i++) bookies.set(`b${i}`, startBookie(metadata, `${folder.path}/b${i}`, `b${i}`, settings));
     for (const [name, bookie] of bookies) await until(`${name} is ready`, 30_000, () => bookie.output.includes('is ready'));
-    return await run(options, metadata, bookies);
+    return await use({ metadata, bookies });
   } finally {
     await Promise.all([...bookies.values()].map((bookie) => bookie.kill9()));
     await zookeeper.stop();
@@ -46,14 +57,10 @@ export async function loseBookie(options: LoseBookieOptions): Promise<LoseBookie
   }
 }
 
-function startBookie(metadata: string, data: string, bookieId: string): DaybookProcess {
-  const settings = {
-    autoRecoveryDaemonEnabled: 'true',
-    metadataSessionTimeoutMs: String(sessionTimeoutMs),
-    openLedgerRereplicationGracePeriod: '3000',
-  };
+function startBookie(metadata: string, data: string, bookieId: string, settings: Readonly<Record<string, string>>): DaybookProcess {
   const words = ['bookie', '--metadata', metadata, '--data', data, '--bookie-id', bookieId, '--port', '0', '--http-port', '0'];
-  return new DaybookProcess([...words, ...Object.entries(settings).flatMap(([name, value]) => ['--set', `${name}=${value}`])]);
+  const all = { metadataSessionTimeoutMs: String(sessionTimeoutMs), ...settings };
+  return new DaybookProcess([...words, ...Object.entries(all).flatMap(([name, value]) => ['--set', `${name}=${value}`])]);
 }
 
 async function run(options: LoseBookieOptions, metadata: string, bookies: ReadonlyMap<string, DaybookProcess>): Promise<LoseBookieResult> {
@@ -91,7 +98,8 @@ async function run(options: LoseBookieOptions, metadata: string, bookies: Readon
   return { problems, closedWholeMs, openWholeMs, entriesCopied };
 }
 
-interface View {
+export interface View {
+  store: MetadataStore;
   client: LedgerClient;
   records: LedgerRecords;
   registry: BookieRegistry;
@@ -99,7 +107,8 @@ interface View {
   close(): Promise<void>;
 }
 
-async function openView(metadata: string): Promise<View> {
+/** A ledger client of this process. */
+export async function openView(metadata: string): Promise<View> {
   const clock = new RealClock();
   const store = await openZooKeeperStore({ url: metadata, clock, metadataSessionTimeoutMs: sessionTimeoutMs });
   const registry = await createBookieRegistry(store, { clock });
@@ -112,17 +121,27 @@ async function openView(metadata: string): Promise<View> {
     registry.close();
     await store.close();
   };
-  return { client, records, registry, pool, close };
+  return { store, client, records, registry, pool, close };
 }
 
-async function writeLedger(client: LedgerClient, count: number, isClosed: boolean): Promise<LedgerId> {
+export async function writeLedger(client: LedgerClient, count: number, isClosed: boolean): Promise<LedgerId> {
   const writer = await client.create({ ensembleSize: 3, writeQuorumSize: 3, ackQuorumSize: 2, password });
-  const appends: Promise<unknown>[] = [];
+  const confirmed = new Promise<void>((resolve, reject) => {
+    writer.listen({
+      confirmed: (last) => {
+        if (last === count - 1) resolve();
+      },
+      failed: reject,
+    });
+  });
+  confirmed.catch(() => undefined);
   for (let i = 0; i < count; i++) {
     while (writer.isFull) await new Promise<void>((resolve) => writer.onDrain(resolve));
-    appends.push(writer.append(payloadOf(writer.ledgerId, i)));
+    writer.push(payloadOf(writer.ledgerId, i));
+    // Batches of a size as a busy writer makes them.
+    if (i % 64 === 63) await new Promise<void>((resolve) => setImmediate(resolve));
   }
-  await Promise.all(appends);
+  await confirmed;
   if (isClosed) await writer.close();
   return writer.ledgerId;
 }
