@@ -40,6 +40,8 @@ export class FileWindow {
   readonly #file: DiskFile;
   bytes: Buffer = Buffer.alloc(0);
   start = 0;
+  /** One buffer for the whole file: a start that reads a long journal must not cost its size in memory. */
+  #room: Buffer = Buffer.alloc(0);
 
   constructor(file: DiskFile, fileBytes: number) {
     this.#file = file;
@@ -53,9 +55,9 @@ export class FileWindow {
   /** The file from `offset` on: `needed` bytes or more, fewer only at its end. Valid until the next call. */
   async at(offset: number, needed: number): Promise<Buffer> {
     if (!this.holds(offset, needed)) {
-      const target = Buffer.alloc(Math.max(windowBytes, needed));
-      const read = await this.#file.readAt(offset, target);
-      this.bytes = target.subarray(0, read);
+      if (this.#room.length < needed) this.#room = Buffer.alloc(Math.max(windowBytes, needed));
+      const read = await this.#file.readAt(offset, this.#room);
+      this.bytes = this.#room.subarray(0, read);
       this.start = offset;
     }
     return this.bytes.subarray(offset - this.start);
