@@ -61,6 +61,17 @@ t.test('SimClock.pause: SIGSTOP → what is due waits and happens in order at re
   t.same(seen, ['a at 20', 'b at 20', 'c at 50']);
 });
 
+t.test('SimClock.deliver: right after resume → nothing overtakes what was held back', async (t) => {
+  const { queue, clock } = node();
+  const seen: string[] = [];
+  clock.pause();
+  clock.deliver(() => seen.push('held'));
+  clock.resume();
+  clock.deliver(() => seen.push('new'));
+  await queue.run();
+  t.same(seen, ['held', 'new']);
+});
+
 t.test('SimClock.jumpWall: clock set back → wall time jumps, monotonic time and timers do not', async (t) => {
   const { queue, clock } = node();
   await queue.runFor(100);

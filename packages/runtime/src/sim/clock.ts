@@ -22,6 +22,8 @@ export class SimClock implements Clock {
   #wallOffsetMs: number;
   #state: 'running' | 'paused' | 'stopped' = 'running';
   #held: (() => void)[] = [];
+  /** Held tasks that are scheduled since the node was resumed. */
+  #returningCount = 0;
 
   constructor(queue: EventQueue, { name = 'node', wallStartMs = year2030Ms }: SimClockOptions = {}) {
     this.queue = queue;
@@ -66,8 +68,9 @@ export class SimClock implements Clock {
 
   /** Lets the outside world (disk, network) hand something to this node: at once, when it is resumed, or never. */
   deliver(task: () => void): void {
-    if (this.#state === 'running') task();
-    else if (this.#state === 'paused') this.#held.push(task);
+    if (this.#state === 'paused') this.#held.push(task);
+    else if (this.#returningCount > 0) this.#return(task);
+    else if (this.#state === 'running') task();
   }
 
   /** kill -9: no timer, no delivery and no sleep of this run ends any more. */
@@ -90,7 +93,18 @@ export class SimClock implements Clock {
     this.#state = 'running';
     const held = this.#held;
     this.#held = [];
-    for (const task of held) this.queue.schedule(0, () => this.deliver(task), this.#label);
+    for (const task of held) this.#return(task);
+  }
+
+  /** Nothing overtakes what was held back while the node stood still. */
+  #return(task: () => void): void {
+    this.#returningCount++;
+    const taken = () => {
+      this.#returningCount--;
+      if (this.#state === 'running') task();
+      else if (this.#state === 'paused') this.#held.push(task);
+    };
+    this.queue.schedule(0, taken, this.#label);
   }
 
   /** Somebody sets the node's clock forward or back; the monotonic time does not notice. */
