@@ -19,7 +19,7 @@ import type { NodeSession } from './node-session.js';
 import type { World } from './world.js';
 
 /** Small bounds, so that a short life rolls files, fills caches and seals logs. */
-const limits = {
+export const smallBookieLimits = {
   batchBytesMax: 64 * 1024,
   journalFileBytesMax: 128 * 1024,
   journalPrefillBytes: 8192,
@@ -37,6 +37,17 @@ const limits = {
   flushIntervalMs: 1500,
 };
 
+/** For batches as large as repair sends them. */
+export const repairBookieLimits = {
+  ...smallBookieLimits,
+  batchBytesMax: 300 * 1024,
+  journalFileBytesMax: 512 * 1024,
+  journalCommitBytesMax: 128 * 1024,
+  journalQueueBytesMax: 320 * 1024,
+  writeCacheBytesMax: 640 * 1024,
+  heldAppendsBytesMax: 320 * 1024,
+};
+
 const config = bookieConfigSchema.parse({ journalDirectories: ['/data/journal'], ledgerDirectories: ['/data/ledgers'] });
 
 /** A machine with a disk, on which the bookie process is started again and again. */
@@ -49,6 +60,10 @@ export class BookieNode {
   session: NodeSession | undefined;
   bookie: Bookie | undefined;
   state: 'off' | 'starting' | 'up' = 'off';
+  /** Its disks are gone, or its operator has taken it away: it is to be drained, then it comes back empty. */
+  isLost = false;
+  /** Kept off by its operator. */
+  isRetired = false;
   #runs = 0;
 
   constructor(world: World, name: string) {
@@ -60,7 +75,7 @@ export class BookieNode {
   }
 
   start(): void {
-    if (this.state !== 'off') return;
+    if (this.state !== 'off' || this.isRetired) return;
     this.state = 'starting';
     this.#world.network.dark.delete(this.name);
     const run = `${this.name}.${++this.#runs}`;
@@ -82,6 +97,14 @@ export class BookieNode {
   /** kill -9. */
   kill(): void {
     if (this.state !== 'off') this.disk.kill();
+  }
+
+  /** All its disks are lost, and empty ones are in their place. */
+  wipe(): void {
+    this.crash();
+    this.#world.history.note(this.name, 'its disks are lost');
+    this.disk = new SimDisk({ clock: this.clock, random: this.#world.queue.random.fork(`${this.name} disk ${this.#runs}`) });
+    this.#world.bookieWiped(this);
   }
 
   #exit(disk: SimDisk, why: string): void {
@@ -107,7 +130,7 @@ export class BookieNode {
     this.session = session;
     const bookie = await openBookie({
       config: { ...config, bookieId: this.name },
-      limits,
+      limits: this.#world.bookieLimits,
       clock,
       disk: mutation?.disk?.(disk) ?? disk,
       random: queue.random.fork(run),
@@ -115,7 +138,7 @@ export class BookieNode {
       dataDirectory: '/data',
       metadata: {
         instanceId: () => readInstanceId(session),
-        cookies: createCookieRecords(session),
+        cookies: mutation?.cookies?.(createCookieRecords(session)) ?? createCookieRecords(session),
         register: (registered) =>
           registerBookie(session, registered, { clock, sessionTimeoutMs, onFailure: (error) => this.#exit(disk, error.message) }),
       },
@@ -200,8 +223,10 @@ class ObservedBookie implements BookieService {
     return this.#inner.writeLac(request);
   }
 
-  listEntries(ledgerId: LedgerId) {
-    return this.#inner.listEntries(ledgerId);
+  async listEntries(ledgerId: LedgerId) {
+    const reply = await this.#inner.listEntries(ledgerId);
+    if (reply.code === 'OK') this.#world.history.tell({ kind: 'bookie lists', bookie: this.#name, ledgerId, runs: reply.runs });
+    return reply;
   }
 
   info() {

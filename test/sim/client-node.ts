@@ -1,6 +1,7 @@
 import { createManagedLedgers, type ManagedLedgers } from '@daybook/broker';
 import { BookiePool, createLedgerClient, type LedgerClient } from '@daybook/ledger';
-import { type BookieRegistry, createBookieRegistry, createLedgerRecords, type MetadataStore } from '@daybook/metadata';
+import { type BookieRegistry, createBookieRegistry, createLedgerRecords, type LedgerRecords, type MetadataStore } from '@daybook/metadata';
+import type { Logger } from '@daybook/runtime';
 import { SimClock, type SimRandom } from '@daybook/runtime/sim';
 import type { NodeSession } from './node-session.js';
 import type { World } from './world.js';
@@ -14,8 +15,12 @@ export interface ClientRun {
   readonly session: NodeSession;
   readonly store: MetadataStore;
   readonly registry: BookieRegistry;
+  readonly records: LedgerRecords;
+  readonly pool: BookiePool;
   readonly client: LedgerClient;
   readonly logs: ManagedLedgers;
+  readonly logger: Logger;
+  note(text: string): void;
   readonly isAlive: boolean;
 }
 
@@ -24,6 +29,8 @@ export type Script = (run: ClientRun) => Promise<void>;
 /** A machine whose process runs a script of ledger work, again after each crash. */
 export class ClientNode {
   readonly name: string;
+  /** Runs for ever: nobody waits for its end. */
+  readonly isService: boolean;
   readonly #world: World;
   readonly #script: Script;
   clock: SimClock;
@@ -31,9 +38,10 @@ export class ClientNode {
   state: 'off' | 'on' | 'done' = 'off';
   #runs = 0;
 
-  constructor(world: World, name: string, script: Script) {
+  constructor(world: World, name: string, script: Script, { isService = false }: { isService?: boolean } = {}) {
     this.#world = world;
     this.name = name;
+    this.isService = isService;
     this.#script = script;
     this.clock = new SimClock(world.queue, { name });
   }
@@ -111,8 +119,12 @@ export class ClientNode {
       session,
       store,
       registry,
+      records,
+      pool,
       client,
       logs,
+      logger,
+      note: (text) => world.history.note(name, text),
       get isAlive() {
         return isAlive();
       },

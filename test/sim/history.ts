@@ -32,6 +32,7 @@ export type Observation =
       runs: readonly { first: number; last: number }[];
       claimed: readonly number[];
     }
+  | { kind: 'bookie lists'; bookie: string; ledgerId: number; runs: readonly { first: number; last: number }[] }
   | { kind: 'record'; path: string; value: Buffer | undefined }
   | { kind: 'log opening'; broker: string; log: string }
   | { kind: 'log opened'; broker: string; tenure: string; log: string; lastConfirmed: Place; before: LogPromises }

@@ -1,11 +1,9 @@
-import type { LedgerId } from '@daybook/proto';
 import { below } from '@daybook/runtime';
 import type { SimRandom } from '@daybook/runtime/sim';
-import { checkCopies } from './checkers/copies.js';
-import type { ClientRun } from './client-node.js';
-import { type LogWorkload, lastReader, logScript } from './log-workload.js';
+import { type LogWorkload, logScript } from './log-workload.js';
 import { drawFaults, isCalm, Nemesis } from './nemesis.js';
-import { Directory, expected, type LedgerWorkload, ledgerScript, lookAt, type Quorum } from './workload.js';
+import { countCopies, settle, verify } from './settle.js';
+import { Directory, type LedgerWorkload, ledgerScript, type Quorum } from './workload.js';
 import { World, type WorldOptions } from './world.js';
 
 const quorums: readonly (readonly [ensembleSize: number, writeQuorumSize: number, ackQuorumSize: number])[] = [
@@ -20,8 +18,6 @@ const quorums: readonly (readonly [ensembleSize: number, writeQuorumSize: number
 ];
 
 const safetyMs = { from: 4_000, to: 25_000 };
-/** Longer than all time-outs of a client one after another. */
-const livenessMs = 90_000;
 
 /** Bookies, and clients that write, read and recover each other's ledgers. */
 export async function runLedgerWorld(options: WorldOptions): Promise<World> {
@@ -46,10 +42,11 @@ export async function runLedgerWorld(options: WorldOptions): Promise<World> {
   world.phase = 'liveness';
   await settle(world);
   await verify(world, directory, log);
+  await countCopies(world);
   return world;
 }
 
-function drawWorkload(random: SimRandom, { bookiesCount, ackQuorumMin }: { bookiesCount: number; ackQuorumMin: number }): LedgerWorkload {
+export function drawWorkload(random: SimRandom, { bookiesCount, ackQuorumMin }: { bookiesCount: number; ackQuorumMin: number }): LedgerWorkload {
   const possible: Quorum[] = quorums
     .filter(([ensembleSize, , ackQuorumSize]) => ensembleSize <= bookiesCount && ackQuorumSize >= ackQuorumMin)
     .map(([ensembleSize, writeQuorumSize, ackQuorumSize]) => ({ ensembleSize, writeQuorumSize, ackQuorumSize }));
@@ -64,7 +61,7 @@ function drawWorkload(random: SimRandom, { bookiesCount, ackQuorumMin }: { booki
   };
 }
 
-function drawLog(random: SimRandom, { quorums: possible, thinkMsMax }: LedgerWorkload): LogWorkload | undefined {
+export function drawLog(random: SimRandom, { quorums: possible, thinkMsMax }: LedgerWorkload): LogWorkload | undefined {
   if (random.chance(0.35)) return undefined;
   return {
     name: 'public/default/persistent/topic',
@@ -75,60 +72,4 @@ function drawLog(random: SimRandom, { quorums: possible, thinkMsMax }: LedgerWor
     entriesPerLedgerMax: [5, 30, 1000][below(random, 3)] as number,
     tenureMsMax: [800, 4_000, 12_000][below(random, 3)] as number,
   };
-}
-
-/** I17, I18: bookies are back, everybody finishes. */
-async function settle(world: World): Promise<void> {
-  if (world.isOver) return;
-  const isUp = await world.runUntil(() => world.bookies.every((bookie) => bookie.state === 'up'), livenessMs);
-  if (!isUp && !world.isOver) {
-    const down = world.bookies.filter((bookie) => bookie.state !== 'up').map((bookie) => `${bookie.name} ${bookie.state}`);
-    world.history.violate('liveness', `not up ${livenessMs} ms after everything was mended: ${down.join(', ')}`);
-  }
-  const isDone = await world.runUntil(() => world.clients.every((client) => client.state === 'done'), livenessMs);
-  if (!isDone && !world.isOver) {
-    const left = world.clients.filter((client) => client.state !== 'done').map((client) => client.name);
-    world.history.violate('I18', `work not finished ${livenessMs} ms after everything was mended: ${left.join(', ')}`);
-  }
-}
-
-/** Every ledger can be recovered and read, and has its copies. */
-async function verify(world: World, directory: Directory, log: LogWorkload | undefined): Promise<void> {
-  if (world.isOver) return;
-  const left = new Set(directory.ledgerIds);
-  const script = async (run: ClientRun): Promise<void> => {
-    while (left.size > 0) {
-      for (const ledgerId of left) {
-        if ((await lookAt(world, run, ledgerId, true)) || (await isGone(run, ledgerId))) left.delete(ledgerId);
-      }
-      await run.clock.sleep(500);
-    }
-  };
-  const verifier = world.addClient('verifier', script);
-  verifier.start();
-  const isDone = await world.runUntil(() => verifier.state === 'done', livenessMs);
-  if (!isDone && !world.isOver) world.history.violate('I17', `ledgers that cannot be recovered and read: ${[...left].join(', ')}`);
-  if (log !== undefined && !world.isOver) {
-    const reader = world.addClient('reader', lastReader(world, log));
-    reader.start();
-    const isRead = await world.runUntil(() => reader.state === 'done', livenessMs);
-    if (!isRead && !world.isOver) world.history.violate('I17', 'the log cannot be taken over and read');
-  }
-  if (world.isOver) return;
-  let isChecked = false;
-  void checkCopies(world).then(() => {
-    isChecked = true;
-  });
-  const isOk = await world.runUntil(() => isChecked, livenessMs);
-  if (!isOk && !world.isOver) world.history.violate('liveness', 'bookies do not answer');
-}
-
-async function isGone(run: ClientRun, ledgerId: number): Promise<boolean> {
-  try {
-    await run.client.metadata(ledgerId as LedgerId);
-    return false;
-  } catch (error) {
-    expected(error);
-    return error.code === 'LEDGER_NOT_FOUND';
-  }
 }

@@ -1,5 +1,5 @@
 import type { Cursor } from '@daybook/broker';
-import type { LedgerRecords, MetadataStore } from '@daybook/metadata';
+import type { CookieRecords, LedgerRecords, MetadataStore } from '@daybook/metadata';
 import type { BookieService } from '@daybook/proto';
 import type { Disk } from '@daybook/runtime';
 
@@ -14,6 +14,7 @@ export interface Mutation {
   connection?(service: BookieService): BookieService;
   disk?(disk: Disk): Disk;
   store?(store: MetadataStore): MetadataStore;
+  cookies?(cookies: CookieRecords): CookieRecords;
   records?(records: LedgerRecords): LedgerRecords;
   /** Instead of a cursor's own methods. */
   cursor?(cursor: Cursor): Pick<Cursor, 'flush'>;

@@ -1,4 +1,5 @@
 import { SimulationFailure } from '@daybook/runtime/sim';
+import { runClusterWorld } from './cluster-world.js';
 import type { Violation } from './history.js';
 import { runLedgerWorld } from './ledger-world.js';
 import type { Mutation } from './mutation.js';
@@ -7,6 +8,7 @@ import type { World, WorldOptions } from './world.js';
 /** A world is a file with one such function. */
 export const worlds: Readonly<Record<string, (options: WorldOptions) => Promise<World>>> = {
   ledger: runLedgerWorld,
+  cluster: runClusterWorld,
 };
 
 export interface SeedResult {

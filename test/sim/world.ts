@@ -3,7 +3,7 @@ import { defaultLedgerClientOptions, type LedgerClientOptions } from '@daybook/l
 import { initialiseCluster, type MemoryFaults, MemoryTree } from '@daybook/metadata';
 import type { Logger } from '@daybook/runtime';
 import { EventQueue, SimClock, type SimRandom } from '@daybook/runtime/sim';
-import { BookieNode } from './bookie-node.js';
+import { BookieNode, smallBookieLimits } from './bookie-node.js';
 import { Bookies } from './checkers/bookies.js';
 import { Ledgers } from './checkers/ledgers.js';
 import { Log } from './checkers/log.js';
@@ -46,7 +46,7 @@ export class World {
   readonly bookies: BookieNode[] = [];
   readonly clients: ClientNode[] = [];
   readonly sessionTimeoutMs = 4_000;
-  readonly clientOptions: Partial<LedgerClientOptions> = {
+  clientOptions: Partial<LedgerClientOptions> = {
     ...defaultLedgerClientOptions,
     addEntryTimeoutMs: 1_000,
     appendQuorumTimeoutMs: 5_000,
@@ -55,6 +55,7 @@ export class World {
     speculativeReadDelayMs: 300,
     readBatchBytes: 8 * 1024,
   };
+  bookieLimits = smallBookieLimits;
   readonly logSettings: Partial<ManagedLedgersSettings> = {
     cursorEntriesPerLedgerMax: 20,
     cursorBytesPerLedgerMax: 8 * 1024,
@@ -81,6 +82,7 @@ export class World {
   phase: 'safety' | 'liveness' = 'safety';
   readonly #sessions = new Set<NodeSession>();
   readonly #fences = new Map<string, Set<number>>();
+  onWiped: ((bookie: string) => void) | undefined;
   onBookieGone: ((bookie: BookieNode) => void) | undefined;
 
   constructor({ seed, mutation, print, onMade }: WorldOptions) {
@@ -120,8 +122,8 @@ export class World {
     return bookie;
   }
 
-  addClient(name: string, script: Script): ClientNode {
-    const client = new ClientNode(this, name, script);
+  addClient(name: string, script: Script, options?: { isService?: boolean }): ClientNode {
+    const client = new ClientNode(this, name, script, options);
     this.clients.push(client);
     return client;
   }
@@ -137,9 +139,17 @@ export class World {
     this.onBookieGone?.(bookie);
   }
 
+  /** What it acknowledged and fenced is gone with its disks. */
+  bookieWiped({ name }: BookieNode): void {
+    this.claims.wiped(name);
+    this.onWiped?.(name);
+    this.#fences.delete(name);
+  }
+
   /** After each start: does it still have what it acknowledged? */
   bookieUp(node: BookieNode): void {
     this.history.note(node.name, 'is up');
+    this.claims.isBack(node.name);
     void this.inspect(node);
   }
 

@@ -11,6 +11,8 @@ export class Bookies implements Checker {
   readonly #ledgers: Ledgers;
   readonly #claims = new Map<string, Map<number, Set<number>>>();
   readonly #checkedUpTo = new Map<number, number>();
+  /** What bookies had on disks that are lost, until the bookie is back on others. */
+  readonly #lost = new Map<string, Map<number, Set<number>>>();
 
   constructor(history: History, ledgers: Ledgers) {
     this.#history = history;
@@ -57,6 +59,20 @@ export class Bookies implements Checker {
     return this.#claims.get(bookie)?.get(ledgerId)?.has(entryId) ?? false;
   }
 
+  /** Also before its disks were lost: what it acknowledged then may be confirmed to a writer later. */
+  held(bookie: string, ledgerId: number, entryId: number): boolean {
+    return this.holds(bookie, ledgerId, entryId) || (this.#lost.get(bookie)?.get(ledgerId)?.has(entryId) ?? false);
+  }
+
+  wiped(bookie: string): void {
+    this.#lost.set(bookie, this.#claims.get(bookie) ?? new Map());
+    this.#claims.delete(bookie);
+  }
+
+  isBack(bookie: string): void {
+    this.#lost.delete(bookie);
+  }
+
   /** What it has acknowledged of a ledger so far. */
   claimed(bookie: string, ledgerId: number): number[] {
     return [...(this.#claims.get(bookie)?.get(ledgerId) ?? [])];
@@ -85,7 +101,7 @@ export class Bookies implements Checker {
     if (record === undefined) return;
     for (let entryId = from; entryId <= upTo; entryId++) {
       const members = writeSetOf(record, entryId);
-      const count = members.filter((bookie) => this.holds(bookie, ledgerId, entryId)).length;
+      const count = members.filter((bookie) => this.held(bookie, ledgerId, entryId)).length;
       if (count >= record.ackQuorumSize) continue;
       this.#history.violate(
         'I3',

@@ -5,11 +5,15 @@ import { writeSetOf } from './record-format.js';
 const headerBytes = 32;
 const digestBytes = 4;
 
-/** I4 and I16: each entry of a closed ledger is on at least Qa members of its write set, with its own ids in its header. Asks the bookies themselves. */
-export async function checkCopies(world: World): Promise<void> {
+/**
+ * I4 and I16: each entry of a closed ledger is on at least Qa members of its write set (or on all of them), with its own ids in its header. Asks the
+ * bookies themselves.
+ */
+export async function checkCopies(world: World, needed: 'ack quorum' | 'write quorum' = 'ack quorum'): Promise<void> {
   for (const bookie of world.bookies) await world.inspect(bookie);
   for (const { ledgerId, record, payloads } of world.ledgers.byId.values()) {
     if (record?.state !== 'CLOSED') continue;
+    const neededCount = needed === 'ack quorum' ? record.ackQuorumSize : record.writeQuorumSize;
     const found = new Map<string, Map<number, Buffer>>();
     for (const { name, bookie } of world.bookies) {
       if (bookie !== undefined) found.set(name, await entriesOf(bookie.service, ledgerId));
@@ -25,8 +29,8 @@ export async function checkCopies(world: World): Promise<void> {
       });
       // A copy that rotted away where bits flip was there all the same, but never the last one.
       const rotten = members.filter((name) => name === world.rotten && !sound.includes(name) && world.claims.holds(name, ledgerId, entryId));
-      if (sound.length + rotten.length >= record.ackQuorumSize && sound.length > 0) continue;
-      const text = `entry ${entryId} has ${sound.length} of ${record.ackQuorumSize} copies on ${members.join(',')}`;
+      if (sound.length + rotten.length >= neededCount && sound.length > 0) continue;
+      const text = `entry ${entryId} has ${sound.length} of ${neededCount} copies on ${members.join(',')}`;
       world.history.violate('I4', `ledger ${ledgerId}, closed at ${record.lastEntryId}: ${text}`);
     }
   }

@@ -16,6 +16,8 @@ export interface KnownLedger {
  */
 export class Ledgers implements Checker {
   readonly byId = new Map<number, KnownLedger>();
+  /** Repair puts others in the place of bookies that are lost. */
+  isRepaired = false;
   readonly #history: History;
   readonly #told = new Map<string, number>();
 
@@ -91,7 +93,8 @@ export class Ledgers implements Checker {
 
   /** I5: the end that anybody is told is the end that is stored. */
   #end(ledgerId: number, lastEntryId: number, length: number): void {
-    const { record } = this.get(ledgerId);
+    const { record, isDeleted } = this.get(ledgerId);
+    if (isDeleted) return;
     if (record?.state !== 'CLOSED' || record.lastEntryId !== lastEntryId || record.length !== length) {
       this.#history.violate(
         'I8',
@@ -148,7 +151,8 @@ export class Ledgers implements Checker {
   /** I9: segments before the last stay as they are; a new one begins right after what was committed. */
   #checkSegments({ ledgerId, payloads }: KnownLedger, before: LedgerRecord, record: LedgerRecord): void {
     for (const [index, segment] of before.segments.slice(0, -1).entries()) {
-      if (JSON.stringify(record.segments[index]) !== JSON.stringify(segment)) {
+      const now = record.segments[index];
+      if (this.isRepaired ? now?.firstEntryId !== segment.firstEntryId : JSON.stringify(now) !== JSON.stringify(segment)) {
         this.#history.violate('I9', `ledger ${ledgerId}: segment ${segment.firstEntryId} changed afterwards`);
       }
     }

@@ -97,3 +97,8 @@ export function writeSetOf(record: LedgerRecord, entryId: number): string[] {
   if (segment === undefined) return [];
   return Array.from({ length: record.writeQuorumSize }, (_, i) => segment.ensemble[(entryId + i) % record.ensembleSize] as string);
 }
+
+/** The indexes of the ensemble that store an entry. */
+export function membersOf({ writeQuorumSize, ensembleSize }: LedgerRecord, entryId: number): number[] {
+  return Array.from({ length: writeQuorumSize }, (_, i) => (entryId + i) % ensembleSize);
+}
