@@ -1,6 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
-import { bookieProcessConfigSchema, brokerProcessConfigSchema, otherVariables, standaloneConfigSchema } from '@daybook/cli/reference';
+import {
+  autoRecoveryProcessConfigSchema,
+  bookieProcessConfigSchema,
+  brokerProcessConfigSchema,
+  otherVariables,
+  standaloneConfigSchema,
+} from '@daybook/cli/reference';
 import { configKeys, definedErrors } from '@daybook/runtime';
 import t from 'tap';
 import { generatedDocs, root } from './docs/generated-docs.js';
@@ -143,7 +149,12 @@ t.test('repository: no registry hosts, no paths of one machine', async (t) => {
   t.same(wrong.slice(0, 20), []);
 });
 
-const schemas = { standalone: standaloneConfigSchema, bookie: bookieProcessConfigSchema, broker: brokerProcessConfigSchema };
+const schemas = {
+  standalone: standaloneConfigSchema,
+  bookie: bookieProcessConfigSchema,
+  broker: brokerProcessConfigSchema,
+  autorecovery: autoRecoveryProcessConfigSchema,
+};
 
 t.test('settings: each is read somewhere', async (t) => {
   const readers = packageSources

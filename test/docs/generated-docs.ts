@@ -1,7 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { bookieProcessConfigSchema, brokerProcessConfigSchema, standaloneConfigSchema } from '@daybook/cli/reference';
+import {
+  autoRecoveryProcessConfigSchema,
+  bookieProcessConfigSchema,
+  brokerProcessConfigSchema,
+  standaloneConfigSchema,
+} from '@daybook/cli/reference';
 import { configTable, type DefinedErrors, definedErrors } from '@daybook/runtime';
 
 export const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
@@ -70,7 +75,7 @@ function configurationPage(): string {
 
 Generated from the schemas in the source by \`npm run docs\`; do not edit.
 
-Each server process (\`daybook standalone\`, \`daybook bookie\`, \`daybook broker\`) has one strict schema. A setting may come from, the later one winning,
+Each server process (\`daybook standalone\`, \`daybook bookie\`, \`daybook broker\`, \`daybook autorecovery\`) has one strict schema. A setting may come from, the later one winning,
 
 1. a file: \`--config FILE\` or \`DAYBOOK_CONFIG=FILE\`, JSON with the keys below, comments allowed;
 2. the environment: \`DAYBOOK_\` and the key in capitals, \`maxMessageSize\` → \`DAYBOOK_MAX_MESSAGE_SIZE\`; lists are separated by commas;
@@ -91,5 +96,8 @@ ${configTable(standaloneConfigSchema)}
 ${configTable(bookieProcessConfigSchema)}
 ## daybook broker
 
-${configTable(brokerProcessConfigSchema)}`;
+${configTable(brokerProcessConfigSchema)}
+## daybook autorecovery
+
+${configTable(autoRecoveryProcessConfigSchema)}`;
 }
