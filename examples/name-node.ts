@@ -81,8 +81,8 @@ export async function nameNodeStory(connect: () => Promise<SampleNode>, print: (
 
   await first.journal.format();
   await first.becomeActive();
-  for (let i = 1; i <= 12; i++) await first.edit({ do: 'mkdir', path: `/home/user${i}` });
-  await first.edit({ do: 'delete', path: '/home/user1' });
+  for (let i = 1; i <= 12; i++) await first.edit({ do: 'mkdir', path: `/data/user${i}` });
+  await first.edit({ do: 'delete', path: '/data/user1' });
   print(`nn1 is active: ${first.names.size} names after ${first.lastTxId} edits`);
 
   await second.catchUp({ inProgressOk: true });
@@ -91,13 +91,13 @@ export async function nameNodeStory(connect: () => Promise<SampleNode>, print: (
   // nn1 hangs; it does not know that it is not active any more.
   await second.becomeActive();
   print(`nn2 took over: ${second.names.size} names after ${second.lastTxId} edits`);
-  const refused = await first.edit({ do: 'delete', path: '/home' }).then(
+  const refused = await first.edit({ do: 'delete', path: '/data' }).then(
     () => 'it was written!',
     (error) => error.code,
   );
   print(`nn1 wakes up and writes: ${refused}`);
 
-  for (let i = 13; i <= 20; i++) await second.edit({ do: 'mkdir', path: `/home/user${i}` });
+  for (let i = 13; i <= 20; i++) await second.edit({ do: 'mkdir', path: `/data/user${i}` });
   await using thirdNode = await connect();
   const third = new NameNode(thirdNode, 'nn3');
   await third.catchUp({ inProgressOk: true });

@@ -2,7 +2,7 @@ import { bookieId, topicNameOf } from '@daybook/proto';
 import fc from 'fast-check';
 import t from 'tap';
 import { checkPath } from './metadata-path.js';
-import { ledgerIdOfPath, ledgerIdOfRepairPart, nameOfPart, paths, sequenceOfPath } from './paths.js';
+import { ledgerIdOfPath, ledgerIdOfRepairPart, nameOfPart, paths, segmentSequenceOfPart, sequenceOfPath } from './paths.js';
 
 // As Apache BookKeeper 4.17 made them.
 const ledgers: [bigint, string][] = [
@@ -101,4 +101,22 @@ t.test('paths: number of a sequential path -> read back; overrun -> undefined', 
   tt.equal(sequenceOfPath('/ledgers/idgen/ID-2147483647', paths.ledgerIds), 2_147_483_647);
   tt.equal(sequenceOfPath('/ledgers/idgen/ID--2147483648', paths.ledgerIds), undefined);
   tt.equal(sequenceOfPath('/ledgers/idgen/ID-', paths.ledgerIds), undefined);
+});
+
+t.test('paths: logs, journals, blobs -> one part per name; a segment number comes back', async (tt) => {
+  const log = paths.log('a/b c');
+  tt.equal(log.segments, '/daybook/logs/a%2Fb+c/<default>/ledgers');
+  tt.equal(log.completedSegment(17), `${log.segments}/logrecs_000000000000000017`);
+  tt.equal(log.lockMember('node 1', 'ff'), '/daybook/logs/a%2Fb+c/<default>/lock/member_node+1_sff_');
+  const journal = paths.journal('edits');
+  tt.equal(journal.inProgress(255), '/daybook/journals/edits/ledgers/inprogress_ff');
+  tt.equal(journal.finalized(1, 100), '/daybook/journals/edits/ledgers/edits_000000000000000001_000000000000000100');
+  tt.equal(paths.blob('..'), '/daybook/blobs/objects/%2E%2E');
+  tt.equal(paths.blobUpload('0f'), '/daybook/blobs/uploads/0f');
+  for (const path of [log.segments, log.completedSegment(1), log.lock, journal.version, journal.maxTxId, paths.blob('x')]) checkPath(path);
+  fc.assert(
+    fc.property(fc.nat(), (sequence) => segmentSequenceOfPart(paths.log('a').completedSegment(sequence).split('/').at(-1) as string) === sequence),
+  );
+  for (const part of ['logrecs_1', 'inprogress_000000000000000001', 'logrecs_00000000000000000x'])
+    tt.equal(segmentSequenceOfPart(part), undefined, part);
 });
