@@ -43,6 +43,8 @@ export class RecoveryReader {
   readonly #ensemble: readonly BookieId[];
   /** By their first entry. */
   readonly #chunks = new Map<number, Promise<Found>>();
+  /** Begun early, because a chunk ended there. */
+  #endVerdict: { readonly entryId: number; readonly verdict: Promise<Found> } | undefined;
   /** Indexes that failed or let us wait: others are preferred. */
   readonly #doubtful = new Set<number>();
 
@@ -55,14 +57,26 @@ export class RecoveryReader {
   /** Entries from `first` on that some replica holds, as bytes; none when it is proved that `first` was never acknowledged. */
   async readFrom(first: EntryId): Promise<Found> {
     const chunk = this.#startChunks(first);
-    const verdict = this.#judge(first);
+    const verdict = this.#verdictAbout(first);
     const heard = await Promise.race([chunk.then(() => 'chunk'), verdict.then(() => 'verdict').catch(() => 'nothing sure')]);
     if (heard === 'verdict') {
       const some = await verdict;
       return some.length === 0 ? some : this.#preferChunk(first, chunk, some);
     }
     const found = await chunk;
+    if (found.length > 0 && !this.#chunks.has(first + found.length)) this.#judgeEarly((first + found.length) as EntryId);
     return found.length > 0 ? found : verdict;
+  }
+
+  /** The replica had no more, so this is perhaps the end: asked now, not behind all that is about to be written. */
+  #judgeEarly(entryId: EntryId): void {
+    const verdict = this.#judge(entryId);
+    verdict.catch(() => undefined); // Heard by whoever comes to that entry.
+    this.#endVerdict = { entryId, verdict };
+  }
+
+  #verdictAbout(entryId: EntryId): Promise<Found> {
+    return this.#endVerdict?.entryId === entryId ? this.#endVerdict.verdict : this.#judge(entryId);
   }
 
   /** Some replica showed the first entry: the chunk is probably about to come. */
@@ -101,13 +115,7 @@ export class RecoveryReader {
 
   /** Each entry from its preferred replica; as many as follow each other without a gap. */
   async #readChunk(first: number, last: number): Promise<Found> {
-    const byIndex = new Map<number, EntryId[]>();
-    for (let id = first; id <= last; id++) {
-      const index = this.#preferred(id as EntryId);
-      const ids = byIndex.get(index);
-      if (ids === undefined) byIndex.set(index, [id as EntryId]);
-      else ids.push(id as EntryId);
-    }
+    const byIndex = this.#idsByIndex(first, last);
     const bytesMax = Math.ceil(bytesPerRecoveryRead / byIndex.size);
     const found = new Map<number, Buffer>();
     const parts = [...byIndex].map(async ([index, ids]) => {
@@ -120,6 +128,20 @@ export class RecoveryReader {
     const entries: Buffer[] = [];
     for (let entry = found.get(first); entry !== undefined; entry = found.get(first + entries.length)) entries.push(entry);
     return entries;
+  }
+
+  #idsByIndex(first: number, last: number): Map<number, EntryId[]> {
+    const { ensembleSize, writeQuorumSize } = this.#ledger.metadata;
+    const ids = Array.from({ length: last - first + 1 }, (_, i) => (first + i) as EntryId);
+    if (ensembleSize === writeQuorumSize) return new Map([[this.#preferred(first as EntryId), ids]]);
+    const byIndex = new Map<number, EntryId[]>();
+    for (const id of ids) {
+      const index = this.#preferred(id);
+      const others = byIndex.get(index);
+      if (others === undefined) byIndex.set(index, [id]);
+      else others.push(id);
+    }
+    return byIndex;
   }
 
   /** All replicas of `first` are asked at once, the first valid answer is taken: that entry and perhaps some more, or none for proved absence. */

@@ -68,6 +68,8 @@ export class MemoryBookie {
   refuseReads: BookieCode | undefined;
   /** Asked first for every request; a code is the answer, and nothing happens. */
   intercept: ((request: 'append' | 'read' | 'fence' | 'lac' | 'await-lac' | 'write-lac' | 'force') => BookieCode | undefined) | undefined;
+  /** It may have lost entries and fences: what it does not have is answered `UNKNOWN_LEDGER_STATE`, and only recovery appends are taken. */
+  isInLimbo = false;
   /** Stores what is appended, and never tells. */
   loseReplies = false;
   appendsCount = 0;
@@ -130,6 +132,11 @@ export class MemoryBookie {
     this.#ledgers = new Map();
   }
 
+  /** The disks are the same, what was on them is not: entries and fences are gone, and nobody can see it. */
+  loseMemory(): void {
+    this.#ledgers = new Map();
+  }
+
   holds(ledgerId: LedgerId, entryId: number): boolean {
     return this.#ledgers.get(ledgerId)?.entries.has(entryId as EntryId) === true;
   }
@@ -182,7 +189,7 @@ export class MemoryBookie {
     const { ledgerId, isRecovery, isDeferredSync, count, bytes } = decodeAppendBatch(batch.bytes);
     const ledger = this.#ledgerWith(ledgerId, batch.masterKey());
     if (ledger === undefined) return 'UNAUTHORIZED';
-    if (ledger.isFenced && !isRecovery) return 'FENCED';
+    if ((ledger.isFenced || this.isInLimbo) && !isRecovery) return 'FENCED';
     if (isDeferredSync && newestOf(ledger) < batch.previousEntryId()) return 'IO_ERROR';
     for (let i = 0; i < count; i++) {
       const at = batch.offsetAt(i);
@@ -261,7 +268,7 @@ export class MemoryBookie {
     if (refusal !== undefined) return { code: refusal, entries: [] };
     if (request.fenceWithKey !== undefined && !this.#setFence(request.ledgerId, request.fenceWithKey)) return { code: 'UNAUTHORIZED', entries: [] };
     const ledger = this.#ledgers.get(request.ledgerId);
-    if (ledger === undefined) return { code: 'NO_LEDGER', entries: [] };
+    if (ledger === undefined) return { code: this.#negative('NO_LEDGER'), entries: [] };
     const entries: Buffer[] = [];
     let bytes = 0;
     for (const id of request.entryIds) {
@@ -270,7 +277,7 @@ export class MemoryBookie {
       if (entry === undefined || (entries.length > 0 && bytes > request.bytesMax)) break;
       entries.push(Buffer.from(entry));
     }
-    return entries.length === 0 ? { code: 'NO_ENTRY', entries } : { code: 'OK', entries };
+    return entries.length === 0 ? { code: this.#negative('NO_ENTRY'), entries } : { code: 'OK', entries };
   }
 
   /** @internal */
@@ -288,16 +295,18 @@ export class MemoryBookie {
 
   #newest(ledgerId: LedgerId): LacReply {
     const ledger = this.#ledgers.get(ledgerId);
-    if (ledger === undefined) return { code: 'NO_LEDGER' };
+    if (ledger === undefined) return { code: this.#negative('NO_LEDGER') };
     const lastEntry = ledger.entries.get(newestOf(ledger));
     const explicit = ledger.explicitLac !== undefined && { explicitLac: ledger.explicitLac };
-    return lastEntry === undefined ? { code: 'NO_ENTRY', ...explicit } : { code: 'OK', lastEntry: Buffer.from(lastEntry), ...explicit };
+    return lastEntry === undefined
+      ? { code: this.#negative('NO_ENTRY'), ...explicit }
+      : { code: 'OK', lastEntry: Buffer.from(lastEntry), ...explicit };
   }
 
   /** @internal */
   list(ledgerId: LedgerId): ListEntriesReply {
     const ledger = this.#ledgers.get(ledgerId);
-    if (ledger === undefined) return { code: 'NO_LEDGER', runs: [] };
+    if (ledger === undefined) return { code: this.#negative('NO_LEDGER'), runs: [] };
     const runs: { first: EntryId; last: EntryId }[] = [];
     for (const id of [...ledger.entries.keys()].sort((a, b) => a - b)) {
       const run = runs.at(-1);
@@ -305,6 +314,10 @@ export class MemoryBookie {
       else runs.push({ first: id, last: id });
     }
     return { code: 'OK', runs };
+  }
+
+  #negative(code: 'NO_ENTRY' | 'NO_LEDGER'): BookieCode {
+    return this.isInLimbo ? 'UNKNOWN_LEDGER_STATE' : code;
   }
 
   #setFence(ledgerId: LedgerId, masterKey: Uint8Array): boolean {
