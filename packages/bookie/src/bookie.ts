@@ -95,7 +95,7 @@ class RunningBookie implements Bookie {
       onChecked: () => this.#disksChecked(),
     });
     const readOnly = await createReadOnlyMode(this.#context, () => this.#readOnlyChanged());
-    const storage = await this.#openStorage();
+    const storage = await this.#openStorage(disks);
     try {
       const directories = config.journalDirectories.map((path) => new JournalDirectory(disk, path, this.#limits.journalSparesMax));
       const { journals, isPublished } = await this.#recover(storage, directories, disks);
@@ -176,12 +176,15 @@ class RunningBookie implements Bookie {
     return this.close();
   }
 
-  #openStorage(): Promise<LedgerStorage> {
+  #openStorage(disks: DiskMonitor): Promise<LedgerStorage> {
     const { disk, clock } = this.#options;
     const onBadEntry = (bad: FoundBadEntry): void => this.#badEntries.note(bad);
     const onDamagedIndex = (logId: number): void => this.#parts?.scrubber.noteDamagedIndex(logId);
     const parts = { disk, clock, directories: this.#opened.ledgers, logger: this.#logger };
-    return LedgerStorage.open({ ...parts, onBadEntry, onDamagedIndex, ...this.#limits });
+    const onNoRoom = (directory: string): void => {
+      disks.noteNoRoom(directory).catch((error: unknown) => this.#logger.error({ error }, 'the disks cannot be checked'));
+    };
+    return LedgerStorage.open({ ...parts, onBadEntry, onDamagedIndex, onNoRoom, ...this.#limits });
   }
 
   /** Replays the journals, flushes everything, and starts a new file in each; publishes their beginnings as the marks. On a full disk the last two wait. */

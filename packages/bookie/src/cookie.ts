@@ -98,14 +98,14 @@ function nameOf({ dataDirectory }: IdentityOptions, path: string): string {
   return dataDirectory !== undefined && path.startsWith(`${dataDirectory}/`) ? path.slice(dataDirectory.length + 1) : path;
 }
 
-/** Leaves out ledger directories that fail: what they say about themselves cannot be read, but they are not empty either. */
+/** Leaves out ledger directories that fail and cannot be read: nobody knows what they say about themselves, but they are not empty either. */
 async function readDirectories(options: IdentityOptions): Promise<DirectoryCookie[]> {
   const { journalDirectories, ledgers } = options;
   const out: DirectoryCookie[] = [];
   for (const path of new Set([...journalDirectories, ...ledgers.all])) {
-    if (ledgers.hasFailed(path)) continue;
     try {
-      out.push(await readDirectory(options, path));
+      const found = await readDirectory(options, path);
+      if (found.cookie !== undefined || !ledgers.hasFailed(path)) out.push(found);
     } catch (error) {
       if (!ledgers.takeOut(path, error)) throw error;
     }

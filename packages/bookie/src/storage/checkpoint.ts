@@ -49,7 +49,7 @@ export class Checkpoints {
     invariant(before === undefined || covers(state.marks, before.marks), 'no mark ever moves back');
     const checkpoint = { number: (before?.number ?? 0) + 1, ...state };
     const bytes = encodeCheckpoint(checkpoint);
-    await this.#directories.each((directory) => replaceFile(this.#disk, directory, checkpointFileName, bytes));
+    await this.#directories.eachWithRoom((directory) => replaceFile(this.#disk, directory, checkpointFileName, bytes));
     this.#latest = checkpoint;
   }
 }

@@ -86,11 +86,15 @@ export class DiskMonitor {
     return this.#checking;
   }
 
-  /** A write found no room: gives away what is kept back on the disks that are full. When it resolves, what may not wait can be tried again. */
-  async noteNoRoom(): Promise<void> {
+  /**
+   * A write found no room, in `path` if that is known: gives away what is kept back on the disks that are full. When it resolves, what may not wait can be
+   * tried again.
+   */
+  async noteNoRoom(path?: string): Promise<void> {
     await this.#checking;
     await this.#options.giveBackSpares();
-    const full = await this.#withoutRoom();
+    const known = this.#watched.find((watched) => watched.path === path);
+    const full = known === undefined ? await this.#withoutRoom() : [known];
     for (const watched of full) {
       watched.hadNoRoom = true;
       watched.level = 'full';

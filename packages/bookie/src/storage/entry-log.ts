@@ -71,20 +71,23 @@ export class OpenLog {
   }
 
   /** The log as of the checkpoint; what lies behind is cut off. Rejects with `BOOKIE_LOG_DAMAGED` when it is not what it should be. */
-  static async reopen(place: Places, bytes: { log: number; index: number }): Promise<OpenLog> {
+  static async reopen(place: Places, bytes: { log: number; index: number; isReadOnly: boolean }): Promise<OpenLog> {
     const { disk, directory, logId } = place;
+    const mode = bytes.isReadOnly ? 'read' : 'write';
     const logPath = `${directory}/${logFileName(logId)}`;
     const indexPath = `${directory}/${indexFileName(logId)}`;
     const frames = await readWholeFile(disk, indexPath);
     if (frames === undefined || frames.length < bytes.index) throw bookieErrors.LOG_DAMAGED(indexPath, `${bytes.index} bytes expected`);
-    const log = await openChecked(disk, logPath, logId, bytes.log);
-    const index = await disk.open(indexPath);
+    const log = await openChecked(disk, { path: logPath, logId, bytesMin: bytes.log, mode });
+    const index = await disk.open(indexPath, { mode });
     const open = new OpenLog(place, { log, index }, bytes);
     try {
       // Before anything is cut off: if this is not what it should be, it is looked into as it is.
       open.#loadFrames(frames.subarray(0, bytes.index), indexPath);
-      await log.truncate(bytes.log);
-      await index.truncate(bytes.index);
+      if (!bytes.isReadOnly) {
+        await log.truncate(bytes.log);
+        await index.truncate(bytes.index);
+      }
     } catch (error) {
       await open.close();
       throw error;
@@ -180,10 +183,13 @@ export class OpenLog {
   }
 }
 
-async function openChecked(disk: Disk, path: string, logId: number, bytesMin: number): Promise<DiskFile> {
+async function openChecked(
+  disk: Disk,
+  { path, logId, bytesMin, mode }: { path: string; logId: number; bytesMin: number; mode: 'read' | 'write' },
+): Promise<DiskFile> {
   const bytes = await disk.fileBytes(path);
   if (bytes === undefined || bytes < bytesMin) throw bookieErrors.LOG_DAMAGED(path, `${bytesMin} bytes expected, ${bytes ?? 'none'} there`);
-  const file = await disk.open(path);
+  const file = await disk.open(path, { mode });
   const header = Buffer.alloc(logHeaderBytes);
   await file.readAt(0, header);
   if (decodeLogHeader(header, path) === logId) return file;

@@ -7,8 +7,9 @@ import type { LedgerRow, Run } from './index-format.js';
 import type { RebuiltIndex } from './index-rebuild.js';
 import type { LedgerCache } from './ledger-cache.js';
 import type { LedgerDirectories } from './ledger-directories.js';
-import { checkLogFiles, endOfIndex } from './load-log.js';
+import { checkLogFiles, eachToRead, endOfIndex } from './load-log.js';
 import type { LogFiles } from './log-files.js';
+import { UnsealedLogs } from './unsealed-logs.js';
 
 export interface EntryLogsOptions {
   disk: Disk;
@@ -43,9 +44,7 @@ const unseenLogIds = 1 << 20;
  */
 export class EntryLogs {
   readonly #options: EntryLogsOptions;
-  #current: OpenLog | undefined;
-  #compacted: OpenLog | undefined;
-  #abandoned: OpenLog[] = [];
+  readonly #unsealed = new UnsealedLogs();
   /** Where a log is made or written right now by a flush: to blame when that fails. */
   #writingIn = '';
   readonly #sealed = new Map<number, LogExtent>();
@@ -66,7 +65,7 @@ export class EntryLogs {
     const logs = new EntryLogs(options);
     const known = new Map((checkpoint?.logs ?? []).map((log) => [log.logId, log]));
     logs.#nextLogId = checkpoint?.nextLogId ?? 1;
-    await options.directories.each(async (directory) => {
+    await eachToRead(options.directories, async (directory) => {
       for (const name of await options.disk.list(directory)) {
         const logId = logIdIn(name);
         if (logId === undefined) continue;
@@ -90,17 +89,17 @@ export class EntryLogs {
 
   /** The logs that are not sealed. */
   openLogs(): readonly OpenLog[] {
-    return this.#unsealed;
+    return this.#unsealed.all;
   }
 
   /** The log that flushes write to, if there is one. */
   get current(): OpenLog | undefined {
-    return this.#current;
+    return this.#unsealed.current;
   }
 
   /** The log that compaction writes to, if there is one. */
   get compacted(): OpenLog | undefined {
-    return this.#compacted;
+    return this.#unsealed.compacted;
   }
 
   get nextLogId(): number {
@@ -108,12 +107,12 @@ export class EntryLogs {
   }
 
   get count(): number {
-    return this.#sealed.size + this.#damaged.size + this.#unsealed.length;
+    return this.#sealed.size + this.#damaged.size + this.#unsealed.all.length;
   }
 
   get bytes(): number {
     let sum = 0;
-    for (const log of this.#unsealed) sum += log.logBytes;
+    for (const log of this.#unsealed.all) sum += log.logBytes;
     for (const log of this.#sealed.values()) sum += log.logBytes;
     return sum;
   }
@@ -133,7 +132,7 @@ export class EntryLogs {
     return [
       ...[...this.#sealed.values()].map((log) => describe(log, 'sealed')),
       ...[...this.#damaged.values()].map((log) => describe(log, 'damaged')),
-      ...this.#unsealed.map((log) => describe(extentOf(log), log === this.#current || log === this.#compacted ? 'open' : 'abandoned')),
+      ...this.#unsealed.all.map((log) => describe(extentOf(log), this.#unsealed.isWritten(log) ? 'open' : 'abandoned')),
     ].sort((a, b) => a.logId - b.logId);
   }
 
@@ -187,13 +186,13 @@ export class EntryLogs {
   /** What a checkpoint has to name. */
   extents(): LogExtent[] {
     const logs = [...this.#sealed.values(), ...this.#damaged.values()];
-    for (const log of this.#unsealed) if (log.logBytes > logHeaderBytes) logs.push(extentOf(log));
+    for (const log of this.#unsealed.all) if (log.logBytes > logHeaderBytes) logs.push(extentOf(log));
     return logs.sort((a, b) => a.logId - b.logId);
   }
 
   /** The log for flushes, or that for compaction; a new one when there is none. */
   async open(isCompacted = false): Promise<OpenLog> {
-    const known = isCompacted ? this.#compacted : this.#current;
+    const known = isCompacted ? this.compacted : this.current;
     if (known !== undefined) return known;
     // The id is used up even if making the files fails half-way.
     const logId = this.#nextLogId++;
@@ -202,8 +201,7 @@ export class EntryLogs {
     try {
       const log = await OpenLog.create({ disk, directory, logId, isCompacted });
       files.add(logId, directory);
-      if (isCompacted) this.#compacted = log;
-      else this.#current = log;
+      this.#unsealed.set(log);
       return log;
     } catch (error) {
       if (isCompacted) this.#options.directories.takeOut(directory, error);
@@ -213,12 +211,27 @@ export class EntryLogs {
 
   /** Seals the log for flushes, or that for compaction: the next {@link open} makes a new one. */
   async seal(isCompacted = false): Promise<void> {
-    const log = isCompacted ? this.#compacted : this.#current;
-    if (log === undefined) return;
+    const log = isCompacted ? this.compacted : this.current;
+    if (log !== undefined) await this.#seal(log);
+  }
+
+  /** Seals those that were abandoned for want of room, where there is room again; before a flush. */
+  async sealAbandoned(): Promise<void> {
+    const { directories } = this.#options;
+    for (const log of this.#unsealed.abandoned) {
+      if (log.isTorn || !directories.hasRoom(log.directory)) continue;
+      try {
+        await this.#seal(log);
+      } catch (error) {
+        if (!diskErrors.FULL.is(error) && !directories.takeOut(log.directory, error)) throw error;
+      }
+    }
+  }
+
+  async #seal(log: OpenLog): Promise<void> {
     const { ledgers, indexBytes } = await log.seal();
-    const sealed = { logId: log.logId, logBytes: log.logBytes, indexBytes, isSealed: true, isCompacted };
-    if (isCompacted) this.#compacted = undefined;
-    else this.#current = undefined;
+    const sealed = { logId: log.logId, logBytes: log.logBytes, indexBytes, isSealed: true, isCompacted: log.isCompacted };
+    this.#unsealed.remove(log);
     this.#sealed.set(log.logId, sealed);
     this.#options.onSealed(sealed, ledgers);
     await log.close();
@@ -271,44 +284,43 @@ export class EntryLogs {
 
   /** What a flush wrote since the last commit did not work out: it is forgotten, and the log with it if it cannot be trusted any more. */
   rollBack(): void {
-    this.#current?.rollBack();
-    if (this.#current?.isTorn) this.#abandon(this.#current);
+    this.current?.rollBack();
+    if (this.current?.isTorn) this.#unsealed.abandon(this.current);
   }
 
-  /** False when `error`, of a write that {@link rollBack} followed, is not that of a directory, or no other one is left. Otherwise the next log is elsewhere. */
-  takeOutDirectory(error: unknown): boolean {
-    if (!this.#options.directories.takeOut(this.#writingIn, error)) return false;
-    if (this.#current?.directory === this.#writingIn) this.#abandon(this.#current);
-    return true;
+  /**
+   * After an error of a write that {@link rollBack} followed: the directory that the next log is not made in any more, or undefined when the error is none of
+   * a directory's, or no other one is left.
+   */
+  leaveDirectory(error: unknown): string | undefined {
+    const { directories } = this.#options;
+    const isLeft = diskErrors.FULL.is(error) ? directories.leaveFull(this.#writingIn) : directories.takeOut(this.#writingIn, error);
+    if (isLeft && this.current?.directory === this.#writingIn) this.#unsealed.abandon(this.current);
+    return isLeft ? this.#writingIn : undefined;
   }
 
   /** The same for the log that compaction writes to. */
   giveUpCompacted(error: unknown): boolean {
-    const log = this.#compacted;
+    const log = this.compacted;
     if (log === undefined) return false;
     const isTakenOut = this.#options.directories.takeOut(log.directory, error);
-    if (isTakenOut || log.isTorn) this.#abandon(log);
+    if (isTakenOut || log.isTorn) this.#unsealed.abandon(log);
     return isTakenOut;
   }
 
   /** Where an entry lies in the logs that are not sealed: in the one for flushes first. */
   findOpen(ledgerId: number, entryId: number): { logId: number; run: Run }[] {
-    const found: { logId: number; run: Run }[] = [];
-    for (const { logId, index } of this.#unsealed) {
-      const run = index.find(ledgerId, entryId);
-      if (run !== undefined) found.push({ logId, run });
-    }
-    return found;
+    return this.#unsealed.find(ledgerId, entryId);
   }
 
   /** The highest entry id in the logs that are not sealed, or -1. */
   lastOpenId(ledgerId: number): number {
-    return this.#unsealed.reduce((last, log) => Math.max(last, log.index.lastId(ledgerId)), -1);
+    return this.#unsealed.lastId(ledgerId);
   }
 
   /** The runs of a ledger in the logs that are not sealed. */
   openRunsOf(ledgerId: number): Run[] {
-    return this.#unsealed.flatMap((log) => log.index.runsOf(ledgerId));
+    return this.#unsealed.runsOf(ledgerId);
   }
 
   /** Removes files that the published checkpoint does not name: the rest of what did not become part of one. */
@@ -319,12 +331,12 @@ export class EntryLogs {
   }
 
   async close(): Promise<void> {
-    for (const log of this.#unsealed) await log.close();
+    for (const log of this.#unsealed.all) await log.close();
     await this.#options.files.close();
   }
 
   async #load(log: LogExtent): Promise<void> {
-    const { disk, files } = this.#options;
+    const { disk, files, directories } = this.#options;
     try {
       await checkLogFiles(disk, files, log);
       if (log.isSealed) {
@@ -333,20 +345,16 @@ export class EntryLogs {
         if (holeBytes > 0) this.#withHoles.add(log.logId);
       } else {
         const place = { disk, directory: files.directoryOf(log.logId), logId: log.logId, isCompacted: log.isCompacted };
-        const open = await OpenLog.reopen(place, { log: log.logBytes, index: log.indexBytes });
-        if (log.isCompacted) this.#compacted = open;
-        else this.#current = open;
+        // What cannot be written any more can still be read.
+        const isReadOnly = directories.hasFailed(place.directory);
+        const open = await OpenLog.reopen(place, { log: log.logBytes, index: log.indexBytes, isReadOnly });
+        if (isReadOnly) this.#unsealed.abandon(open);
+        else this.#unsealed.set(open);
       }
     } catch (error) {
       if (!(error instanceof DaybookError) || error.code === bookieErrors.FORMAT_VERSION.code) throw error;
       this.markDamaged(log, error.message);
     }
-  }
-
-  /** The ones that are written first, then the newest. */
-  get #unsealed(): readonly OpenLog[] {
-    if (this.#compacted === undefined) return this.#current === undefined ? this.#abandoned : [this.#current, ...this.#abandoned];
-    return this.#current === undefined ? [this.#compacted, ...this.#abandoned] : [this.#current, this.#compacted, ...this.#abandoned];
   }
 
   /** Where the next log for compaction goes. */
@@ -362,20 +370,14 @@ export class EntryLogs {
     return this.#writingIn;
   }
 
-  #abandon(log: OpenLog): void {
-    this.#abandoned = [log, ...this.#abandoned];
-    if (this.#current === log) this.#current = undefined;
-    if (this.#compacted === log) this.#compacted = undefined;
-  }
-
   /** At start: a log that another one of its kind follows. */
   async #sealOrAbandon(isCompacted: boolean): Promise<void> {
-    const log = isCompacted ? this.#compacted : this.#current;
+    const log = isCompacted ? this.compacted : this.current;
     try {
       await this.seal(isCompacted);
     } catch (error) {
       if (!diskErrors.FULL.is(error) && !this.#options.directories.takeOut(log?.directory ?? '', error)) throw error;
-      if (log !== undefined) this.#abandon(log);
+      if (log !== undefined) this.#unsealed.abandon(log);
     }
   }
 }

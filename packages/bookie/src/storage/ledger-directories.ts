@@ -41,6 +41,16 @@ export class LedgerDirectories {
     this.#full = paths;
   }
 
+  /** A log in it could not grow: the next one goes elsewhere. False when no other directory has room, as far as is known. */
+  leaveFull(path: string): boolean {
+    this.#full = new Set([...this.#full, path]);
+    return this.working.some((candidate) => this.hasRoom(candidate));
+  }
+
+  hasRoom(path: string): boolean {
+    return !this.#full.has(path) && !this.hasFailed(path);
+  }
+
   /** False when the error is none of a directory's own, or this is the last one that works: then the error is the bookie's. */
   takeOut(path: string, error: unknown): boolean {
     if (!isDirectoryFailure(error) || !this.all.includes(path)) return false;
@@ -61,6 +71,23 @@ export class LedgerDirectories {
         if (!this.takeOut(path, error)) throw error;
       }
     }
+  }
+
+  /** As {@link each}, of something of which the newest copy counts: full directories are passed over as long as one took it. False when there were such. */
+  async eachWithRoom(task: (path: string) => Promise<void>): Promise<boolean> {
+    let takenCount = 0;
+    let full: unknown;
+    await this.each(async (path) => {
+      try {
+        await task(path);
+        takenCount++;
+      } catch (error) {
+        if (!diskErrors.FULL.is(error)) throw error;
+        full = error;
+      }
+    });
+    if (takenCount === 0 && full !== undefined) throw full;
+    return full === undefined;
   }
 
   /** Where the next log goes: the directory with most free space, a full one only when all are. */

@@ -52,8 +52,9 @@ export class LedgerStateFile {
     if (states.changes === this.#savedChanges) return this.#savedNumber;
     const changes = states.changes;
     const bytes = encodeLedgerStates(checkpointNumber, states);
-    await this.#directories.each((directory) => replaceFile(this.#disk, directory, ledgerStatesFileName, bytes));
-    this.#savedChanges = changes;
+    const isEverywhere = await this.#directories.eachWithRoom((directory) => replaceFile(this.#disk, directory, ledgerStatesFileName, bytes));
+    // Where there was no room it is written with the next checkpoint.
+    this.#savedChanges = isEverywhere ? changes : -1;
     this.#savedNumber = checkpointNumber;
     return checkpointNumber;
   }

@@ -1,4 +1,4 @@
-import type { Clock, Disk, Logger } from '@daybook/runtime';
+import { type Clock, type Disk, diskErrors, type Logger } from '@daybook/runtime';
 import type { JournalMarks } from '../journal/journal-mark.js';
 import { Checkpoints } from './checkpoint.js';
 import type { Checkpoint } from './checkpoint-format.js';
@@ -33,6 +33,8 @@ export interface LedgerStorageOptions {
   /** An entry cannot be read any more, from any copy. */
   onBadEntry?(bad: FoundBadEntry): void;
   onDamagedIndex?(logId: number): void;
+  /** A log found no room to grow, and its entries went to another directory. */
+  onNoRoom?(directory: string): void;
   logger: Logger;
 }
 
@@ -220,6 +222,7 @@ export class LedgerStorage implements ScrubbedStorage {
     const half = this.#writeCache.beginFlush();
     this.#flushMarks ??= marks;
     await this.#turns.run(async () => {
+      await this.entryLogs.sealAbandoned();
       if (!half.isEmpty) await this.#writeSomewhere(half);
     });
     this.#writeCache.endFlush(options.mayIdle);
@@ -228,13 +231,15 @@ export class LedgerStorage implements ScrubbedStorage {
     return covered;
   }
 
-  /** When a directory fails, all of the half goes to another one: nothing behind the last good sync is trusted. */
+  /** When a directory fails or is full, all of the half goes to another one: nothing behind the last good sync is trusted. */
   async #writeSomewhere(half: WriteCacheHalf): Promise<void> {
     for (;;) {
       try {
         return await flushHalf(half, this.entryLogs, this.#options, (ledgerId) => this.states.has(ledgerId));
       } catch (error) {
-        if (!this.entryLogs.takeOutDirectory(error)) throw error;
+        const left = this.entryLogs.leaveDirectory(error);
+        if (left === undefined) throw error;
+        if (diskErrors.FULL.is(error)) this.#options.onNoRoom?.(left);
       }
     }
   }

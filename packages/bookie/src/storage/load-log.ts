@@ -1,8 +1,21 @@
-import type { Disk } from '@daybook/runtime';
+import { DaybookError, type Disk } from '@daybook/runtime';
 import { bookieErrors } from '../errors.js';
 import type { LogExtent } from './checkpoint-format.js';
 import type { LedgerCache } from './ledger-cache.js';
+import type { LedgerDirectories } from './ledger-directories.js';
 import type { LogFiles } from './log-files.js';
+
+/** Does the same in every directory, those that were taken out included, as far as they can be read. */
+export async function eachToRead(directories: LedgerDirectories, task: (path: string) => Promise<void>): Promise<void> {
+  await directories.each(task);
+  for (const { path } of directories.failed) {
+    try {
+      await task(path);
+    } catch (error) {
+      if (!(error instanceof DaybookError)) throw error;
+    }
+  }
+}
 
 /** Rejects with `BOOKIE_LOG_DAMAGED` when a file is missing or too short. The length of a sealed index is found out by {@link endOfIndex}. */
 export async function checkLogFiles(disk: Disk, files: LogFiles, { logId, logBytes, indexBytes, isSealed }: LogExtent): Promise<void> {

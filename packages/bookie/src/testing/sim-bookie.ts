@@ -52,11 +52,14 @@ export class SimBookie {
   fatal: unknown;
   /** Troubles of single directories, over all runs. */
   readonly faults = new Map<string, DirectoryFault>();
+  /** Those of the next start. */
+  limits: Partial<BookieLimits>;
   #runs = 0;
   readonly #options: SimBookieOptions;
 
   constructor(options: SimBookieOptions = {}) {
     this.#options = options;
+    this.limits = options.limits ?? {};
     this.queue = new EventQueue({ seed: options.seed ?? 1 });
     this.clock = new SimClock(this.queue, { name: 'bookie' });
     this.disk = new SimDisk({ clock: this.clock });
@@ -74,10 +77,10 @@ export class SimBookie {
     const { clock, disk } = this;
     disk.onCrash = () => clock.stop();
     this.fatal = undefined;
-    const { config, limits, metadata, metrics, onBadEntry } = this.#options;
+    const { config, metadata, metrics, onBadEntry } = this.#options;
     return openBookie({
       config: bookieConfigSchema.parse({ journalDirectories: ['/data/journal'], ledgerDirectories: ['/data/ledgers'], ...config }),
-      limits: { ...smallLimits, ...limits },
+      limits: { ...smallLimits, ...this.limits },
       clock,
       disk: new FaultyDisk(disk, this.faults),
       random: new SimRandom(`${this.queue.seed} ${this.#runs}`),
