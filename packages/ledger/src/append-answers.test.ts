@@ -103,8 +103,7 @@ t.test(
   async (t) => {
     const outcomes = new Map<string, number>();
     for (let seed = firstSeed; seed < firstSeed + seedsCount; seed++) {
-      const { answers, askedCount } = await run(seed);
-      const late = answers.filter(({ waitedMs }) => waitedMs > answerMsMax);
+      const { answers, askedCount, late } = await run(seed);
       const uncoded = answers.filter(
         ({ outcome, retry }) => outcome !== 'OK' && !(outcome.startsWith('LEDGER_') && (retry === 'later' || retry === 'never')),
       );
