@@ -7,9 +7,9 @@ export const autoRecoverySettings = {
   lostBookieRecoveryDelay: z
     .int()
     .min(0)
-    .default(0)
+    .default(3)
     .describe(
-      'Seconds that a single lost bookie is waited for before its ledgers are copied; set in the metadata by the first process, later changed there.',
+      'Seconds that a single lost bookie is waited for before its ledgers are copied; as it is, enough for a restart. Set in the metadata by the first process, later changed there.',
     ),
   auditorPeriodicBookieCheckInterval: z
     .int()
