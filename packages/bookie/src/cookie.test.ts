@@ -1,4 +1,5 @@
 import { type BookieId, decodeCookie } from '@daybook/proto';
+import { diskErrors } from '@daybook/runtime';
 import { EventQueue, SimClock, SimDisk, SimRandom } from '@daybook/runtime/sim';
 import t from 'tap';
 import { type CookieRecords, checkIdentity, type IdentityOptions } from './cookie.js';
@@ -18,7 +19,7 @@ class Records implements CookieRecords {
 
 class World {
   readonly queue = new EventQueue({ seed: 1 });
-  readonly disk = new SimDisk({ clock: new SimClock(this.queue) });
+  disk = new SimDisk({ clock: new SimClock(this.queue) });
   readonly records = new Records();
   readonly random = new SimRandom('ids');
   readonly options: IdentityOptions = {
@@ -166,6 +167,7 @@ for (const { name, text, damage, options } of refusals) {
     await damage(world);
     const before = [...world.records.cookies.values()];
     await t.rejects(world.check(options), { code: 'BOOKIE_COOKIE_REFUSED', message: text });
+    await t.rejects(world.check(options), { message: /`[^`]*daybook [a-z]/ }, 'it names a command');
     t.strictSame([...world.records.cookies.values()], before);
   });
 }
@@ -196,4 +198,74 @@ t.test('cookie: data folder moved as a whole → known', async (t) => {
   }
   const moved = { dataDirectory: '/moved', journalDirectories: ['/moved/journal'], ledgerDirectories: ['/moved/one', '/moved/two'] };
   t.match(await world.check(moved), { isKnown: true });
+});
+
+t.test('cookie: power cut at every step while a directory is added → finished by the next start that may, nothing is lost', async (t) => {
+  const more = { ledgerDirectories: ['/d/one', '/d/two', '/d/three'], allowStorageExpansion: true };
+  for (let crashAt = 0; ; crashAt++) {
+    const world = new World();
+    await world.use();
+    await world.queue.complete(world.disk.makeDirectory('/d/three'));
+    let operations = 0;
+    let isDead = false;
+    const { disk } = world;
+    disk.beforeOperation = () => {
+      if (operations++ !== crashAt) return;
+      isDead = true;
+      disk.crash({ keep: crashAt % 2 === 0 ? 'none' : 'random' });
+    };
+    let isDone = false;
+    const { ledgerDirectories, ...permission } = more;
+    checkIdentity({ ...world.options, ...permission, ledgers: new LedgerDirectories(disk, ledgerDirectories) }).then(
+      () => {
+        isDone = true;
+      },
+      () => undefined,
+    );
+    await world.queue.run({ until: () => isDead || isDone, untilMs: world.queue.nowMs + 10_000 });
+    world.disk = disk.boot(new SimClock(world.queue));
+    world.options.disk = world.disk;
+    t.match(await world.check(more), { isKnown: true });
+    t.match(await world.check({ ledgerDirectories: more.ledgerDirectories }), { isKnown: true }, 'and needs no permission any more');
+    t.equal(decodeCookie(world.records.cookies.get('b1')?.bytes as Buffer).ledgerDirectories.length, 3);
+    if (!isDead) {
+      t.ok(crashAt > 20, `${crashAt} steps`);
+      return;
+    }
+  }
+});
+
+t.test('cookie: directory added while the store was not told → told by the next start that may', async (t) => {
+  const world = new World();
+  await world.use();
+  const more = { ledgerDirectories: ['/d/one', '/d/two', '/d/three'] };
+  const old = world.records.cookies.get('b1') as { bytes: Buffer; version: number };
+  await world.check({ ...more, allowStorageExpansion: true });
+  world.records.cookies.set('b1', old);
+  await t.rejects(world.check(more), { code: 'BOOKIE_COOKIE_REFUSED' });
+  await world.check({ ...more, allowStorageExpansion: true });
+  t.match(await world.check(more), { isKnown: true });
+});
+
+t.test('cookie: known ledger disk wiped while others are added → refused', async (t) => {
+  const world = new World();
+  await world.use();
+  await world.wipe('/d/two');
+  const more = { ledgerDirectories: ['/d/one', '/d/two', '/d/three'], allowStorageExpansion: true };
+  await t.rejects(world.check(more), { code: 'BOOKIE_COOKIE_REFUSED', message: /\/d\/two has no cookie/ });
+});
+
+t.test('cookie: failing ledger directory → left out when others vouch for the bookie; never for a new one', async (t) => {
+  const world = new World();
+  const failing = (ledgerDirectories: string[]) => {
+    const ledgers = new LedgerDirectories(world.disk, ledgerDirectories);
+    ledgers.takeOut('/d/two', diskErrors.IO('/d/two', 'dead'));
+    return ledgers;
+  };
+  await t.rejects(world.check({ ledgers: failing(['/d/one', '/d/two']) }), { code: 'DISK_IO' });
+  await world.use();
+  t.match(await world.check({ ledgers: failing(['/d/one', '/d/two']) }), { isKnown: true });
+  const more = { ledgers: failing(['/d/one', '/d/two', '/d/three']), allowStorageExpansion: true };
+  await world.queue.complete(world.disk.makeDirectory('/d/three'));
+  await t.rejects(world.check(more), { code: 'DISK_IO' }, 'no time to add storage');
 });

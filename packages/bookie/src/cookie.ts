@@ -54,7 +54,7 @@ interface DirectoryCookie {
 export async function checkIdentity(options: IdentityOptions): Promise<Identity> {
   const directories = await readDirectories(options);
   const stamped = directories.filter((directory) => directory.cookie !== undefined);
-  const known = stamped[0]?.cookie;
+  const known = oldestCookie(stamped);
   const bookieId = options.bookieId ?? (known?.bookieId as BookieId | undefined) ?? (uuid(options.random) as BookieId);
   const record = await options.records?.read(bookieId);
   const cookie = cookieOf(options, bookieId, known);
@@ -66,21 +66,40 @@ export async function checkIdentity(options: IdentityOptions): Promise<Identity>
     if (used !== undefined) throw refusedForeign(used.path);
     return stampNew(options, directories, cookie);
   }
-  for (const directory of stamped) checkSame(directory, stamped[0] as DirectoryCookie);
+  const first = stamped.find((directory) => directory.cookie === known) as DirectoryCookie;
+  for (const directory of stamped) checkSame(options, directory, first, cookie);
   const isUnused = failed === undefined && directories.every((directory) => directory.isEmpty);
   const missing = directories.filter((directory) => directory.cookie === undefined);
   // A first start that died while stamping, before anything else was written, is finished.
   if (isUnused && record === undefined && missing.length > 0) return stampNew(options, directories, cookie);
   for (const directory of missing) checkMayStamp(options, directory, known);
   checkFields(known, cookie, options.allowStorageExpansion);
-  await checkRecord(options, { bookieId, record, known, isUnused });
-  const incarnation = (stamped[0] as DirectoryCookie).incarnation as string;
-  if (!sameCookie(known, cookie)) {
-    if (failed !== undefined) throw failed.error;
-    for (const directory of directories) await stamp(options.disk, directory.path, cookie, incarnation);
-    await options.records?.write(bookieId, encodeCookie(cookie), record?.version ?? 'absent');
-  }
+  await checkRecord(options, { bookieId, record, known, now: cookie, isUnused });
+  const incarnation = first.incarnation as string;
+  const outdated = directories.filter((directory) => directory.cookie === undefined || !sameCookie(directory.cookie, cookie));
+  if (outdated.length > 0 && failed !== undefined) throw failed.error;
+  // The new ones first: what still has the old cookie tells a start that finds this half done what was there before.
+  for (const { path } of [...missing, ...outdated]) await stamp(options.disk, path, cookie, incarnation);
+  if (record !== undefined && !record.bytes.equals(encodeCookie(cookie)))
+    await options.records?.write(bookieId, encodeCookie(cookie), record.version);
   return { bookieId, incarnation, isKnown: true, instanceId: options.instanceId };
+}
+
+/** While directories are added, some have the cookie that names the new ones already. */
+function oldestCookie(stamped: readonly DirectoryCookie[]): Cookie | undefined {
+  let oldest: Cookie | undefined;
+  for (const { cookie } of stamped) {
+    if (oldest === undefined || (cookie as Cookie).ledgerDirectories.length < oldest.ledgerDirectories.length) oldest = cookie;
+  }
+  return oldest;
+}
+
+/** True when `now` is `before` with more ledger directories. */
+function isExpansionOf(now: Cookie, before: Cookie): boolean {
+  return (
+    sameCookie({ ...before, ledgerDirectories: now.ledgerDirectories }, now) &&
+    before.ledgerDirectories.every((path) => now.ledgerDirectories.includes(path))
+  );
 }
 
 function cookieOf(options: IdentityOptions, bookieId: BookieId, known: Cookie | undefined): Cookie {
@@ -121,9 +140,13 @@ async function readDirectory({ disk, journalDirectories }: IdentityOptions, path
   try {
     cookie = bytes === undefined ? undefined : decodeCookie(bytes);
   } catch (error) {
-    throw bookieErrors.COOKIE_REFUSED(`${path}/${cookieFileName} cannot be read`, 'Copy it from another directory of this bookie', {
-      cause: error,
-    });
+    throw bookieErrors.COOKIE_REFUSED(
+      `${path}/${cookieFileName} cannot be read`,
+      'Copy it from another directory of this bookie (all have the same one: `daybook shell cookie_get`)',
+      {
+        cause: error,
+      },
+    );
   }
   // The cookie is written last: one without an incarnation was not written by this program.
   if (cookie !== undefined && incarnation === undefined) throw refusedForeign(path);
@@ -148,11 +171,15 @@ async function stamp(disk: Disk, path: string, cookie: Cookie, incarnation: stri
   await replaceFile(disk, path, cookieFileName, encodeCookie(cookie));
 }
 
-function checkSame(directory: DirectoryCookie, first: DirectoryCookie): void {
-  if (sameCookie(directory.cookie as Cookie, first.cookie as Cookie) && directory.incarnation === first.incarnation) return;
+function checkSame(options: IdentityOptions, directory: DirectoryCookie, first: DirectoryCookie, now: Cookie): void {
+  const cookie = directory.cookie as Cookie;
+  // Adding directories was interrupted.
+  const isHalfDone = options.allowStorageExpansion && sameCookie(cookie, now) && isExpansionOf(now, first.cookie as Cookie);
+  if ((sameCookie(cookie, first.cookie as Cookie) || isHalfDone) && directory.incarnation === first.incarnation) return;
   throw bookieErrors.COOKIE_REFUSED(
     `${directory.path} and ${first.path} do not belong to the same bookie`,
-    'Mount the disks of one bookie, or correct journalDirectories and ledgerDirectories',
+    'Mount the disks of one bookie, or correct journalDirectories and ledgerDirectories: `daybook shell cookie_get` shows whose they are. ' +
+      'If it died while ledger directories were added, start it with allowStorageExpansion=true again',
   );
 }
 
@@ -162,63 +189,88 @@ function checkMayStamp(options: IdentityOptions, directory: DirectoryCookie, kno
   if (wasKnown || directory.isJournal) {
     throw bookieErrors.COOKIE_REFUSED(
       `${directory.path} has no cookie: its disk is not mounted, or was wiped`,
-      'Mount the right disk; if the data is lost, wipe all directories of this bookie and let its ledgers be copied again from their other replicas',
+      `Mount the right disk. If its data is lost, ${wayOutOfLoss}`,
     );
   }
   throw bookieErrors.COOKIE_REFUSED(
     `${directory.path} is new to this bookie`,
-    'To add it, empty it and start once with allowStorageExpansion=true; otherwise take it out of ledgerDirectories',
+    'To add it, empty it and start once with allowStorageExpansion=true (`DAYBOOK_ALLOW_STORAGE_EXPANSION=true daybook bookie`); otherwise take it out of ledgerDirectories',
   );
 }
 
 function checkFields(known: Cookie, now: Cookie, mayExpand: boolean): void {
   const refuse = (why: string, wayOut: string) => bookieErrors.COOKIE_REFUSED(why, wayOut);
   if (known.bookieId !== now.bookieId) {
-    throw refuse(`these disks belong to bookie ${known.bookieId}, not ${now.bookieId}`, `Set bookieId=${known.bookieId}, or mount the right disks`);
+    throw refuse(
+      `these disks belong to bookie ${known.bookieId}, not ${now.bookieId}`,
+      `Start it with \`daybook bookie --bookie-id ${known.bookieId}\`, or mount the right disks`,
+    );
   }
   if (known.instanceId !== now.instanceId) {
     const why = `these disks belong to cluster ${known.instanceId ?? '(none)'}, the metadata is that of ${now.instanceId ?? '(none)'}`;
-    throw refuse(why, 'Correct the metadata address, or mount the right disks');
+    throw refuse(why, 'Correct the metadata address (`daybook shell whatisinstanceid` says which cluster it leads to), or mount the right disks');
   }
   if (!sameList(known.journalDirectories, now.journalDirectories)) {
-    throw refuse(`its journal was in ${known.journalDirectories.join(', ')}`, 'Set journalDirectories to that');
+    throw refuse(
+      `its journal was in ${known.journalDirectories.join(', ')}`,
+      'Set journalDirectories to that (`daybook shell cookie_get` shows all its directories)',
+    );
   }
   const lost = known.ledgerDirectories.filter((path) => !now.ledgerDirectories.includes(path));
-  if (lost.length > 0) throw refuse(`${lost.join(', ')} is not in ledgerDirectories any more`, 'Add it again: it holds entries');
+  if (lost.length > 0)
+    throw refuse(
+      `${lost.join(', ')} is not in ledgerDirectories any more`,
+      'Add it to ledgerDirectories again: it holds entries (`daybook shell cookie_get` shows all its directories)',
+    );
   const isLonger = now.ledgerDirectories.length > known.ledgerDirectories.length;
-  if (isLonger && !mayExpand) throw refuse('there are new ledger directories', 'To add them, start once with allowStorageExpansion=true');
+  if (isLonger && !mayExpand)
+    throw refuse(
+      'there are new ledger directories',
+      'To add them, start once with allowStorageExpansion=true (`DAYBOOK_ALLOW_STORAGE_EXPANSION=true daybook bookie`)',
+    );
 }
 
 async function checkRecord(
   options: IdentityOptions,
-  found: { bookieId: BookieId; record: { bytes: Buffer; version: number } | undefined; known: Cookie; isUnused: boolean },
+  found: { bookieId: BookieId; record: { bytes: Buffer; version: number } | undefined; known: Cookie; now: Cookie; isUnused: boolean },
 ): Promise<void> {
-  const { bookieId, record, known, isUnused } = found;
+  const { bookieId, record, known, now, isUnused } = found;
   if (options.records === undefined) return;
   if (record === undefined) {
     // Died between stamping the directories and the store: nothing was served yet.
     if (isUnused) return options.records.write(bookieId, encodeCookie(known), 'absent');
     throw bookieErrors.COOKIE_REFUSED(
       `the metadata store has no cookie of bookie ${bookieId}, but its disks do`,
-      'Check the metadata address; if the cookie was deleted on purpose, wipe the directories of this bookie to start it as a new one',
+      'Check the metadata address. If the cookie was deleted on purpose, wipe the directories with `daybook shell bookieformat` and start it as a new bookie',
     );
   }
-  if (sameCookie(decodeCookie(record.bytes), known)) return;
+  const recorded = decodeCookie(record.bytes);
+  if (sameCookie(recorded, known)) return;
+  // Adding directories was interrupted between the last of them and the store.
+  if (options.allowStorageExpansion && sameCookie(known, now) && isExpansionOf(now, recorded)) return;
   throw bookieErrors.COOKIE_REFUSED(
     `the metadata store has another cookie of bookie ${bookieId}:\n${record.bytes.toString('utf8')}`,
-    'Another bookie uses this id, or directories were moved: give this one another bookieId, or put the directories back',
+    'Another bookie uses this id, or directories were moved: give this one another bookieId, or put the directories back. ' +
+      '`daybook shell cookie_get` shows both cookies',
   );
 }
+
+const wayOutOfLoss =
+  'have its ledgers copied again from their other replicas (`daybook shell recover`), then forget it with `daybook shell bookieformat --deletecookie` ' +
+  'and start it as a new bookie';
 
 function refusedWiped(bookieId: BookieId) {
   return bookieErrors.COOKIE_REFUSED(
     `bookie ${bookieId} is known to the metadata store, but its directories are empty`,
-    'Mount its disks. If they are lost, let its ledgers be copied again from their other replicas and start a bookie with another bookieId',
+    `Mount its disks. If they are lost, ${wayOutOfLoss}`,
   );
 }
 
 function refusedForeign(path: string) {
-  return bookieErrors.COOKIE_REFUSED(`${path} holds files, but no cookie of a Daybook bookie`, 'Name an empty directory, or the right one');
+  return bookieErrors.COOKIE_REFUSED(
+    `${path} holds files, but no cookie of a Daybook bookie`,
+    'Name an empty directory, or the right one; `daybook shell initbookie` says whether it can be used',
+  );
 }
 
 function sameCookie(a: Cookie, b: Cookie): boolean {

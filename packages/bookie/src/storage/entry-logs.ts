@@ -285,7 +285,7 @@ export class EntryLogs {
   /** What a flush wrote since the last commit did not work out: it is forgotten, and the log with it if it cannot be trusted any more. */
   rollBack(): void {
     this.current?.rollBack();
-    if (this.current?.isTorn) this.#unsealed.abandon(this.current);
+    if (this.current?.isTorn) this.#abandon(this.current);
   }
 
   /**
@@ -295,7 +295,7 @@ export class EntryLogs {
   leaveDirectory(error: unknown): string | undefined {
     const { directories } = this.#options;
     const isLeft = diskErrors.FULL.is(error) ? directories.leaveFull(this.#writingIn) : directories.takeOut(this.#writingIn, error);
-    if (isLeft && this.current?.directory === this.#writingIn) this.#unsealed.abandon(this.current);
+    if (isLeft && this.current?.directory === this.#writingIn) this.#abandon(this.current);
     return isLeft ? this.#writingIn : undefined;
   }
 
@@ -304,7 +304,7 @@ export class EntryLogs {
     const log = this.compacted;
     if (log === undefined) return false;
     const isTakenOut = this.#options.directories.takeOut(log.directory, error);
-    if (isTakenOut || log.isTorn) this.#unsealed.abandon(log);
+    if (isTakenOut || log.isTorn) this.#abandon(log);
     return isTakenOut;
   }
 
@@ -326,8 +326,9 @@ export class EntryLogs {
   /** Removes files that the published checkpoint does not name: the rest of what did not become part of one. */
   async removeLeftovers(): Promise<void> {
     const { disk, directories } = this.#options;
-    for (const path of this.#leftovers) if (!directories.hasFailed(posixDirectory(path))) await disk.remove(path);
+    const paths = this.#leftovers;
     this.#leftovers = [];
+    for (const path of paths) if (!directories.hasFailed(posixDirectory(path))) await disk.remove(path);
   }
 
   async close(): Promise<void> {
@@ -368,6 +369,19 @@ export class EntryLogs {
     this.#writingIn = '';
     this.#writingIn = await directories.emptiest();
     return this.#writingIn;
+  }
+
+  /** One that is empty is left to nobody: not even its header is durable. */
+  #abandon(log: OpenLog): void {
+    if (log.logBytes > logHeaderBytes) {
+      this.#unsealed.abandon(log);
+      return;
+    }
+    const { files } = this.#options;
+    this.#unsealed.remove(log);
+    this.#leftovers.push(files.logPath(log.logId), files.indexPath(log.logId));
+    files.forget(log.logId);
+    log.close().catch(() => undefined);
   }
 
   /** At start: a log that another one of its kind follows. */
