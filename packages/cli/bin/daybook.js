@@ -1,4 +1,5 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --max-semi-space-size=8
+// The option: else Node lets the space for new objects grow to twice 16 MiB, half of what 1,000 topics then cost. Publishing is as fast with 8 (docs/benchmarks.md).
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

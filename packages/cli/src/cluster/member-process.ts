@@ -27,7 +27,7 @@ export class MemberProcess {
     this.plan = plan;
     this.logFile = logFile;
     const log = openSync(logFile, 'a');
-    this.#child = spawn(process.execPath, [daybook, ...plan.arguments], {
+    this.#child = spawn(process.execPath, [...process.execArgv, daybook, ...plan.arguments], {
       stdio: ['ignore', log, log, 'ipc'],
       env: { ...plan.environment },
       detached: true,
