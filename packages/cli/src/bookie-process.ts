@@ -12,6 +12,7 @@ import { chosenPort, reachable } from './free-port.js';
 import { announceReady, endWithParent, untilAskedToEnd } from './life.js';
 import { exitAtOnce, type NodeParts, nodeParts } from './node-parts.js';
 import { loadSettings, settingsOf } from './settings.js';
+import { bookieAdmin } from './shell/bookie-admin.js';
 
 /** Runs until the process is asked to end; exits when its disks or its identity can be trusted no more. */
 export async function runBookie(options: BookieOptions): Promise<void> {
@@ -45,9 +46,14 @@ async function start(config: Config, lifecycle: Lifecycle): Promise<void> {
     await servers.http?.close();
   });
   const metadata = bookieMetadata(store, { clock, random, logger, sessionTimeoutMs: metadataSessionTimeoutMs, onFailure: onFatal });
-  const bookie = await openBookie({ ...parts, ...folders(config), metadata, onFatal });
+  const own = folders(config);
+  const bookie = await openBookie({ ...parts, ...own, metadata, onFatal });
   lifecycle.onClose('bookie', () => bookie.close());
   let isRegistered = false;
+  const isReady = (): boolean => isWorking(bookie) && isRegistered && store.session !== 'lost';
+  const { journalDirectories, ledgerDirectories } = own.config;
+  const admin = bookieAdmin({ parts, bookie, store, config, journalDirectories, ledgerDirectories, isReady });
+  lifecycle.onClose('administration', () => admin.close());
   servers.grpc = await startBookieServer({ service: bookie.service, identity: bookie.identity, clock, logger, host, port });
   servers.http = await startBookieHttp({
     host,
@@ -55,7 +61,8 @@ async function start(config: Config, lifecycle: Lifecycle): Promise<void> {
     metrics,
     logger,
     isHealthy: () => isWorking(bookie),
-    isReady: () => isWorking(bookie) && isRegistered && store.session !== 'lost',
+    isReady,
+    routes: admin.routes,
   });
   const address = config.advertisedAddress ?? reachable(host, port);
   const httpAddress = reachable(host, httpPort);

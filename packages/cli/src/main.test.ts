@@ -3,7 +3,7 @@ import { runDaybook } from './testing/run-daybook.js';
 
 t.jobs = 2;
 
-const commands = ['standalone', 'broker', 'bookie', 'cluster', 'produce', 'consume', 'admin', 'ledger', 'bench'];
+const commands = ['standalone', 'broker', 'bookie', 'cluster', 'produce', 'consume', 'admin', 'ledger', 'shell', 'bench'];
 
 t.test('daybook: --help -> every command, exit code 0', async (t) => {
   const { code, output } = await runDaybook(['--help']);
@@ -47,6 +47,9 @@ const wrong: readonly (readonly [situation: string, words: string[], says: RegEx
   ['a cluster setting nobody knows', ['cluster', '--set', 'frobnicate=1'], /neither brokers nor bookies/],
   ['a ledger command without a cluster', ['ledger', 'list'], /--metadata/],
   ['a ledger command on a folder', ['ledger', 'info', '1', '--metadata', 'file:data'], /need a cluster/],
+  ['a shell command that does not exist', ['shell', 'frobnicate'], /unknown command 'frobnicate'/],
+  ['a shell command without a bookie', ['shell', 'lastmark'], /--data FOLDER .* --http HOST:PORT/],
+  ['a shell command without a cluster', ['shell', 'listbookies', '-rw'], /--metadata/],
   ['appending to an existing ledger', ['ledger', 'append', '7', '-m', 'x'], /one writer/],
   ['bench of a cluster that does not run', ['bench', 'produce', '--cluster', '/no/such/folder'], /cluster\.json/],
 ];

@@ -13,6 +13,7 @@ const commands = new Map<string, () => Promise<{ command(): Command }>>([
   ['consume', () => import('./consume.js')],
   ['admin', () => import('./admin.js')],
   ['ledger', () => import('./ledger.js')],
+  ['shell', () => import('./shell.js')],
   ['bench', () => import('./bench.js')],
 ]);
 
