@@ -22,6 +22,12 @@ export const bookieConfigSchema = z
       .describe('Where the journals go, one each: disks of their own, if there are some. The list never changes.'),
     ledgerDirectories: z.array(z.string().min(1)).min(1).describe('Where entry logs and their indexes go.'),
     allowStorageExpansion: z.boolean().default(false).describe('Accept additional, empty ledger directories at this start.'),
+    dataIntegrityChecking: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Accept that all disks of a known bookie are empty at this start: it takes no entries and proves nothing by what it lacks, until it is taken out of limbo.',
+      ),
     journalSyncData: z
       .boolean()
       .default(true)

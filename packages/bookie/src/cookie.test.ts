@@ -31,6 +31,7 @@ class World {
     instanceId: 'cluster-1',
     records: this.records,
     allowStorageExpansion: false,
+    dataIntegrityChecking: false,
     dataDirectory: undefined,
   };
 
@@ -268,4 +269,35 @@ t.test('cookie: failing ledger directory → left out when others vouch for the 
   const more = { ledgers: failing(['/d/one', '/d/two', '/d/three']), allowStorageExpansion: true };
   await world.queue.complete(world.disk.makeDirectory('/d/three'));
   await t.rejects(world.check(more), { code: 'DISK_IO' }, 'no time to add storage');
+});
+
+t.test(
+  'cookie: all disks new, approved by an operator → stamped as other disks of the same bookie, in limbo first; died anywhere in between → refused without approval',
+  async (t) => {
+    const world = new World();
+    await world.use();
+    const before = await world.check();
+    for (const path of all) await world.wipe(path);
+    await t.rejects(world.check(), { code: 'BOOKIE_COOKIE_REFUSED' });
+    await t.rejects(
+      world.check({ dataIntegrityChecking: true, ledgerDirectories: ['/d/one'] }),
+      { code: 'BOOKIE_COOKIE_REFUSED' },
+      'other directories',
+    );
+    const now = await world.check({ dataIntegrityChecking: true });
+    t.equal(now.bookieId, before.bookieId);
+    t.not(now.incarnation, before.incarnation);
+    for (const path of ['/d/one', '/d/two']) t.ok((await world.queue.complete(world.disk.list(path))).includes('LIMBO'), path);
+    t.equal((await world.check()).incarnation, now.incarnation, 'from then on it is known');
+    for (const name of ['VERSION', 'INCARNATION']) await world.queue.complete(world.disk.remove(`/d/two/${name}`));
+    await t.rejects(world.check(), { code: 'BOOKIE_COOKIE_REFUSED' });
+    t.equal((await world.check({ dataIntegrityChecking: true })).incarnation, now.incarnation, 'finished');
+  },
+);
+
+t.test('cookie: one disk of several is new → refused, approval or not', async (t) => {
+  const world = new World();
+  await world.use();
+  await world.wipe('/d/two');
+  await t.rejects(world.check({ dataIntegrityChecking: true }), { code: 'BOOKIE_COOKIE_REFUSED' });
 });

@@ -1,6 +1,7 @@
 import { type BookieId, type Cookie, decodeCookie, encodeCookie } from '@daybook/proto';
 import { type Disk, type Random, uuid } from '@daybook/runtime';
 import { bookieErrors } from './errors.js';
+import { markerNames, setMarker } from './marker-files.js';
 import type { LedgerDirectories } from './storage/ledger-directories.js';
 import { readWholeFile, replaceFile } from './storage/replace-file.js';
 
@@ -25,6 +26,8 @@ export interface IdentityOptions {
   instanceId: string | undefined;
   records: CookieRecords | undefined;
   allowStorageExpansion: boolean;
+  /** An operator says that the data is lost and the bookie may start without it, in limbo. */
+  dataIntegrityChecking: boolean;
   /** Directories below it are written down relative to it, so that the whole folder may move. */
   dataDirectory: string | undefined;
 }
@@ -61,8 +64,9 @@ export async function checkIdentity(options: IdentityOptions): Promise<Identity>
   const [failed] = options.ledgers.failed;
   if (known === undefined) {
     if (failed !== undefined) throw failed.error;
-    if (record !== undefined) throw refusedWiped(bookieId);
     const used = directories.find((directory) => !directory.isEmpty);
+    if (record !== undefined && options.dataIntegrityChecking && used === undefined) return stampWiped(options, directories, cookie, record.bytes);
+    if (record !== undefined) throw refusedWiped(bookieId);
     if (used !== undefined) throw refusedForeign(used.path);
     return stampNew(options, directories, cookie);
   }
@@ -72,6 +76,8 @@ export async function checkIdentity(options: IdentityOptions): Promise<Identity>
   const missing = directories.filter((directory) => directory.cookie === undefined);
   // A first start that died while stamping, before anything else was written, is finished.
   if (isUnused && record === undefined && missing.length > 0) return stampNew(options, directories, cookie);
+  if (isUnused && record !== undefined && missing.length > 0 && options.dataIntegrityChecking)
+    return stampWiped(options, directories, cookie, record.bytes);
   for (const directory of missing) checkMayStamp(options, directory, known);
   checkFields(known, cookie, options.allowStorageExpansion);
   await checkRecord(options, { bookieId, record, known, now: cookie, isUnused });
@@ -155,7 +161,7 @@ async function readDirectory({ disk, journalDirectories }: IdentityOptions, path
 }
 
 function isOwnName(name: string): boolean {
-  return name.startsWith(cookieFileName) || name.startsWith(incarnationFileName) || name === 'lock';
+  return name.startsWith(cookieFileName) || name.startsWith(incarnationFileName) || name.startsWith(markerNames.limbo) || name === 'lock';
 }
 
 async function stampNew(options: IdentityOptions, directories: readonly DirectoryCookie[], cookie: Cookie): Promise<Identity> {
@@ -164,6 +170,24 @@ async function stampNew(options: IdentityOptions, directories: readonly Director
   const bookieId = cookie.bookieId as BookieId;
   await options.records?.write(bookieId, encodeCookie(cookie), 'absent');
   return { bookieId, incarnation, isKnown: false, instanceId: options.instanceId };
+}
+
+/**
+ * All its disks are new, and an operator knows it. First the marker that keeps it from saying "not here" of what it once had (rule R15), durably, then the
+ * cookies: a start that dies in between is refused without the approval, as before.
+ */
+async function stampWiped(options: IdentityOptions, directories: readonly DirectoryCookie[], cookie: Cookie, recorded: Buffer): Promise<Identity> {
+  if (!sameCookie(decodeCookie(recorded), cookie)) {
+    throw bookieErrors.COOKIE_REFUSED(
+      `the metadata store has another cookie of bookie ${cookie.bookieId}:\n${recorded.toString('utf8')}`,
+      'Start it with the same journalDirectories and ledgerDirectories as before, on new disks',
+    );
+  }
+  const text = 'its disks were new at a start with dataIntegrityChecking: what it once had is lost\n';
+  await setMarker(options.disk, options.ledgers.all, markerNames.limbo, text);
+  const incarnation = directories.find((directory) => directory.incarnation !== undefined)?.incarnation ?? uuid(options.random);
+  for (const { path } of directories) await stamp(options.disk, path, cookie, incarnation);
+  return { bookieId: cookie.bookieId as BookieId, incarnation, isKnown: false, instanceId: options.instanceId };
 }
 
 async function stamp(disk: Disk, path: string, cookie: Cookie, incarnation: string): Promise<void> {

@@ -55,6 +55,7 @@ async function identify({ config, disk, random, metadata, dataDirectory }: Booki
     instanceId: await metadata?.instanceId(),
     records: metadata?.cookies,
     allowStorageExpansion: config.allowStorageExpansion,
+    dataIntegrityChecking: config.dataIntegrityChecking,
     dataDirectory,
   });
 }
