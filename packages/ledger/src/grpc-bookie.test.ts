@@ -3,17 +3,23 @@ import {
   AppendBatchBuilder,
   type AppendReply,
   type AppendRequest,
+  type AwaitLacReply,
+  type AwaitLacRequest,
   type BookieCode,
   type BookieIdentity,
   bookieServiceDefinition,
   createDigest,
   decodeAppendBatch,
   type EntryId,
+  encodeExplicitLac,
+  entryEntryId,
   type FenceRequest,
+  type ForceRequest,
   isSameIdentity,
   type LedgerId,
   masterKey,
   type ReadRequest,
+  type WriteLacRequest,
 } from '@daybook/proto';
 import { RealClock, RealRandom } from '@daybook/runtime/real';
 import { Server, ServerCredentials, type ServerDuplexStream, type ServiceDefinition, type sendUnaryData, status } from '@grpc/grpc-js';
@@ -35,6 +41,7 @@ class WireBookie {
   server = new Server();
   port = 0;
   streams: ServerDuplexStream<AppendRequest, AppendReply>[] = [];
+  cancelledCount = 0;
   /** Take appends and say nothing. */
   isMute = false;
 
@@ -69,6 +76,19 @@ class WireBookie {
         read: unary((request: ReadRequest) => service.read(request), { code: 'UNAVAILABLE', entries: [] }),
         fence: unary((request: FenceRequest) => service.fence(request), { code: 'UNAVAILABLE' }),
         readLac: unary((id: LedgerId) => service.readLac(id), { code: 'UNAVAILABLE' }),
+        awaitLac: (
+          call: { request: Addressed<AwaitLacRequest>; on(event: 'cancelled', task: () => void): void },
+          done: sendUnaryData<AwaitLacReply>,
+        ) => {
+          const stop = new AbortController();
+          call.on('cancelled', () => {
+            this.cancelledCount++;
+            stop.abort();
+          });
+          void service.awaitLac(call.request.request, stop.signal).then((reply) => done(null, reply));
+        },
+        writeLac: unary((request: WriteLacRequest) => service.writeLac(request), { code: 'UNAVAILABLE' }),
+        force: unary((request: ForceRequest) => service.force(request), { code: 'UNAVAILABLE' }),
         listEntries: unary((id: LedgerId) => service.listEntries(id), { code: 'UNAVAILABLE', runs: [] }),
         info: (_call: unknown, done: sendUnaryData<unknown>) => void service.info().then((reply) => done(null, reply)),
       } as never,
@@ -228,4 +248,41 @@ t.test('ledger client over gRPC: append, lose a bookie, recover from another cli
   const entries = await reader.read(0 as EntryId, 999 as EntryId);
   t.ok(entries.every((entry, i) => entry.payload.toString() === `entry ${i}`));
   await t.rejects(writer.append(Buffer.from('late')), { code: 'LEDGER_FENCED' });
+});
+
+t.test('grpc bookie: explicit LAC, force, and waiting for a LAC over the wire', async (t) => {
+  const wire = await started(t);
+  const service = connected(t, wire);
+  t.equal(await append(service, batchOf(0, [Buffer.from('a'), Buffer.from('b')])), 'OK');
+  t.same(await service.force({ ledgerId, lastEntryId: 1 as EntryId }), { code: 'OK' });
+  t.same(await service.force({ ledgerId, lastEntryId: 2 as EntryId }), { code: 'IO_ERROR' });
+  const waiting = service.awaitLac({ ledgerId, after: 0 as EntryId, timeoutMs: 5_000, withEntry: true });
+  const explicitLac = encodeExplicitLac(ledgerId, 1 as EntryId, createDigest('CRC32C', password));
+  t.same(await service.writeLac({ ledgerId, masterKey: masterKey(password), explicitLac }), { code: 'OK' });
+  const reply = await waiting;
+  t.equal(entryEntryId(reply.entry as Buffer), 1);
+  t.same(reply.explicitLac, explicitLac);
+  t.same((await service.readLac(ledgerId)).explicitLac, explicitLac);
+  t.equal((await service.awaitLac({ ledgerId, after: 9 as EntryId, timeoutMs: 20, withEntry: false })).code, 'OK', 'the time-out is no failure');
+});
+
+t.test('grpc bookie: nobody waits for a LAC any more, or the connection is closed → cancelled at the bookie too', async (t) => {
+  const wire = await started(t);
+  const service = connected(t, wire);
+  t.equal(await append(service, batchOf(0, [Buffer.from('a')])), 'OK');
+  const request = { ledgerId, after: 5 as EntryId, timeoutMs: 60_000, withEntry: false };
+  const stop = new AbortController();
+  const stopped = service.awaitLac(request, stop.signal);
+  while (wire.bookie.waitersCount === 0) await clock.sleep(2);
+  stop.abort();
+  t.same(await stopped, { code: 'UNAVAILABLE' });
+  while (wire.bookie.waitersCount > 0) await clock.sleep(2);
+  t.equal(wire.cancelledCount, 1);
+  t.same(await service.awaitLac(request, stop.signal), { code: 'UNAVAILABLE' }, 'aborted before it was asked');
+  const connection = connectGrpcBookie(wire.registered, { clock });
+  const broken = connection.service.awaitLac(request);
+  while (wire.bookie.waitersCount === 0) await clock.sleep(2);
+  connection.close();
+  wire.stop();
+  t.same(await broken, { code: 'UNAVAILABLE' });
 });

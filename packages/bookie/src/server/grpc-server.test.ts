@@ -1,5 +1,12 @@
 import { type ClientHttp2Session, connect } from 'node:http2';
-import { type AppendReply, type AppendRequest, type BookieMethod, bookieServiceDefinition as methods } from '@daybook/proto';
+import {
+  type AppendReply,
+  type AppendRequest,
+  type BookieMethod,
+  type EntryId,
+  type LedgerId,
+  bookieServiceDefinition as methods,
+} from '@daybook/proto';
 import { silentLogger } from '@daybook/runtime';
 import { RealClock } from '@daybook/runtime/real';
 import { Client, credentials } from '@grpc/grpc-js';
@@ -134,4 +141,39 @@ t.test('grpc server: port in use → says so', async (t) => {
   const { server } = await world(t);
   const options = { service: {} as never, identity: {} as never, clock: new RealClock(), logger: silentLogger, host: '127.0.0.1', port: server.port };
   await t.rejects(startBookieServer(options), { code: 'BOOKIE_SERVER_LISTEN' });
+});
+
+t.test('grpc server: a client that waits for a LAC goes away → the bookie does not wait on its behalf any more', async (t) => {
+  const sim = new SimBookie();
+  const bookie = await sim.start();
+  let arrived: (() => void) | undefined;
+  const asked = new Promise<void>((resolve) => {
+    arrived = resolve;
+  });
+  let stopped: (() => void) | undefined;
+  const seen = new Promise<void>((resolve) => {
+    stopped = resolve;
+  });
+  const service = Object.create(bookie.service, {
+    awaitLac: {
+      value: (_request: unknown, stop: AbortSignal) => {
+        arrived?.();
+        return new Promise(() => stop.addEventListener('abort', () => stopped?.()));
+      },
+    },
+  });
+  const { identity } = bookie;
+  const server = await startBookieServer({ service, identity, clock: new RealClock(), logger: silentLogger, host: '127.0.0.1', port: 0 });
+  const client = new Client(`127.0.0.1:${server.port}`, credentials.createInsecure());
+  const { path, requestSerialize, responseDeserialize } = methods.awaitLac;
+  const expected = { bookieId: identity.bookieId, incarnation: identity.incarnation };
+  const request = { expected, request: { ledgerId: 1 as LedgerId, after: -1 as EntryId, timeoutMs: 60_000, withEntry: false } };
+  const call = client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, () => undefined);
+  await asked;
+  call.cancel();
+  await seen;
+  t.pass('it was told');
+  client.close();
+  await server.close();
+  sim.disk.kill();
 });
