@@ -155,11 +155,11 @@ async function life(sim: SimBookie, model: BookieModel): Promise<void> {
 }
 
 t.test('power cut at every disk operation, several journals and directories → nothing acknowledged is lost, fences stay', async (t) => {
-  for (let operations = 0; ; operations += 2) {
+  for (let operations = 0; ; operations += 3) {
     const sim = make({ seed: operations });
     const model = new BookieModel();
     const starting = sim.begin();
-    const keep = operations % 4 === 0 ? 'none' : 'random';
+    const keep = operations % 2 === 0 ? 'none' : 'random';
     sim.disk.crashAfter(operations, { keep });
     sim.bookie = await sim.settle(starting);
     if (sim.bookie !== undefined) await sim.settle(life(sim, model));
@@ -173,14 +173,14 @@ t.test('power cut at every disk operation, several journals and directories → 
     await model.verify(sim);
     await sim.close();
     if (isComplete) {
-      t.ok(operations > 150, `${operations / 2} crash points`);
+      t.ok(operations > 150, `${operations / 3} crash points`);
       return;
     }
   }
 });
 
 t.test('directory that fails at every disk operation in turn → the bookie goes on, and nothing acknowledged is lost', async (t) => {
-  for (let failAt = 0; ; failAt += 5) {
+  for (let failAt = 0; ; failAt += 7) {
     const sim = make({ seed: failAt });
     const model = new BookieModel();
     await sim.start();
@@ -203,7 +203,7 @@ t.test('directory that fails at every disk operation in turn → the bookie goes
     await model.verify(sim);
     await sim.close();
     if (!hasFailed) {
-      t.ok(failAt > 100, `failed at ${failAt / 5} places`);
+      t.ok(failAt > 100, `failed at ${failAt / 7} places`);
       return;
     }
   }

@@ -162,12 +162,9 @@ export class Journal {
       try {
         bytes = await this.#commit(group);
       } catch (error) {
-        if (diskErrors.FULL.is(error)) {
-          await this.#relieve(error, group);
-          continue;
-        }
-        this.#fail(error, group);
-        return;
+        if (!diskErrors.FULL.is(error)) return this.#fail(error, group);
+        await this.#relieve(error, group);
+        continue;
       }
       this.#fullCount = 0;
       this.#answer(group, 'durable');

@@ -98,7 +98,7 @@ export class DiskMonitor {
     for (const watched of full) {
       watched.hadNoRoom = true;
       watched.level = 'full';
-      await watched.reserve.giveAway();
+      await this.#unlessFailing(watched, () => watched.reserve.giveAway());
       watched.reserveBytes = 0;
     }
     await this.check();
@@ -109,7 +109,9 @@ export class DiskMonitor {
     const full: Watched[] = [];
     for (const watched of this.#watched) {
       if (watched.level === 'failed') continue;
-      const { totalBytes, freeBytes } = await this.#options.disk.usage(watched.path);
+      const usage = await this.#unlessFailing(watched, () => this.#options.disk.usage(watched.path));
+      if (usage === undefined) continue;
+      const { totalBytes, freeBytes } = usage;
       if (freeBytes <= Math.max(reserveBytesFor(totalBytes, this.#options.reserveBytes), totalBytes / 50)) full.push(watched);
     }
     return full.length > 0 ? full : this.#watched.filter(({ level }) => level !== 'failed');
@@ -124,18 +126,21 @@ export class DiskMonitor {
   }
 
   async #check(): Promise<void> {
-    for (const watched of this.#watched) {
-      try {
-        await this.#look(watched);
-      } catch (error) {
-        if (!(error instanceof DaybookError)) throw error;
-        // A journal that fails says so itself when it is written.
-        if (!this.#options.ledgers.takeOut(watched.path, error))
-          this.#options.logger.error({ error, directory: watched.path }, 'the disk cannot be checked');
-      }
-    }
+    for (const watched of this.#watched) await this.#unlessFailing(watched, () => this.#look(watched));
     const isFull = ({ level }: Watched): boolean => level === 'full';
     this.#options.ledgers.noteFull(new Set(this.#watched.filter(isFull).map(({ path }) => path)));
+  }
+
+  /** A ledger directory that fails is taken out; a journal that fails says so itself when it is written. */
+  async #unlessFailing<T>(watched: Watched, task: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await task();
+    } catch (error) {
+      if (!(error instanceof DaybookError)) throw error;
+      const { ledgers, logger } = this.#options;
+      if (!ledgers.takeOut(watched.path, error)) logger.error({ error, directory: watched.path }, 'the disk cannot be checked');
+      return undefined;
+    }
   }
 
   async #look(watched: Watched): Promise<void> {

@@ -45,8 +45,8 @@ const unseenLogIds = 1 << 20;
 export class EntryLogs {
   readonly #options: EntryLogsOptions;
   readonly #unsealed = new UnsealedLogs();
-  /** Where a log is made or written right now by a flush: to blame when that fails. */
-  #writingIn = '';
+  /** Where a flush makes a log right now: to blame when that fails. */
+  #makingIn = '';
   readonly #sealed = new Map<number, LogExtent>();
   readonly #damaged = new Map<number, LogExtent>();
   #retired: LogExtent[] = [];
@@ -294,9 +294,10 @@ export class EntryLogs {
    */
   leaveDirectory(error: unknown): string | undefined {
     const { directories } = this.#options;
-    const isLeft = diskErrors.FULL.is(error) ? directories.leaveFull(this.#writingIn) : directories.takeOut(this.#writingIn, error);
-    if (isLeft && this.current?.directory === this.#writingIn) this.#abandon(this.current);
-    return isLeft ? this.#writingIn : undefined;
+    const directory = this.current?.directory ?? this.#makingIn;
+    const isLeft = diskErrors.FULL.is(error) ? directories.leaveFull(directory) : directories.takeOut(directory, error);
+    if (isLeft && this.current !== undefined) this.#abandon(this.current);
+    return isLeft ? directory : undefined;
   }
 
   /** The same for the log that compaction writes to. */
@@ -366,9 +367,9 @@ export class EntryLogs {
   async #directoryFor(isCompacted: boolean): Promise<string> {
     const { directories } = this.#options;
     if (isCompacted) return directories.emptiest();
-    this.#writingIn = '';
-    this.#writingIn = await directories.emptiest();
-    return this.#writingIn;
+    this.#makingIn = '';
+    this.#makingIn = await directories.emptiest();
+    return this.#makingIn;
   }
 
   /** One that is empty is left to nobody: not even its header is durable. */
