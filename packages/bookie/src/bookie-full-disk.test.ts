@@ -7,6 +7,7 @@ import { bookieMetadata } from './registration.js';
 import { entryOf, testKey } from './testing/batches.js';
 import { BookieModel } from './testing/bookie-model.js';
 import { SimBookie, type SimBookieOptions } from './testing/sim-bookie.js';
+import { SimLedgers } from './testing/sim-ledgers.js';
 
 const limits = { diskCheckIntervalMs: 2000, logBytesMax: 12 * 1024, journalFileBytesMax: 16 * 1024 };
 
@@ -289,3 +290,42 @@ t.test('metrics: say which disk is full, what is kept back, and that the bookie 
   t.match(text, /daybook_bookie_writable 0/);
   await sim.close();
 });
+
+t.test(
+  'disk filled by entries, then all ledgers deleted → garbage collection works on the full disk, and the bookie is writable again',
+  async (t) => {
+    for (const reserve of [0, 16 * 1024]) {
+      const ledgers = new SimLedgers();
+      const sim = make({
+        config: { bookieId: 'bookie-1' },
+        limits: { diskReserveBytes: reserve },
+        metadata: ({ clock }) => ledgers.metadata(clock),
+      });
+      await sim.start();
+      sim.disk.setCapacityBytes(1 << 20);
+      await sim.queue.runFor(5000);
+      let code = 'OK';
+      let ledger = 0;
+      for (let first = 0; code === 'OK'; first += 10) {
+        if (first % 100 === 0) ledgers.create(++ledger);
+        code = await sim.append({ ledger, first, count: 10, bytes: 300 });
+      }
+      t.equal(code, 'READ_ONLY');
+      // And somebody else takes the rest.
+      sim.disk.setCapacityBytes(await used(sim));
+      await sim.queue.runFor(3000);
+      t.equal(sim.bookie?.isReadOnly, true);
+      for (let id = 1; id <= ledger; id++) ledgers.delete(id);
+      await sim.collect();
+      await sim.queue.runFor(5000);
+      t.equal(sim.bookie?.isReadOnly, false, `${reserve} bytes kept back: writable after one round`);
+      t.strictSame(await sim.ledgerFiles('.log'), []);
+      ledgers.create(1000);
+      t.equal(await sim.append({ ledger: 1000, first: 0, count: 1 }), 'OK');
+      await sim.restart('none');
+      t.equal((await sim.read(1000, [0])).code, 'OK');
+      t.equal((await sim.read(1, [0])).code, 'NO_LEDGER');
+      await sim.close();
+    }
+  },
+);
