@@ -1,10 +1,9 @@
-import { type Cookie, decodeCookie, encodeCookie } from '@daybook/proto';
+import { type Cookie, encodeCookie } from '@daybook/proto';
 import { DaybookError } from '@daybook/runtime';
 import { inspectJournals, type StoppedBookie } from '../repair-journals.js';
 import { checkLog } from '../storage/log-check.js';
-import { readWholeFile } from '../storage/replace-file.js';
+import { readDirectoryIdentities } from './folder-identity.js';
 import { type LocalLog, listLocalLogs, readRuns } from './local-logs.js';
-import { directoriesOf } from './stopped-folder.js';
 
 export interface ConsistencyReport {
   logsCount: number;
@@ -68,13 +67,11 @@ async function checkOne({ disk }: StoppedBookie, log: LocalLog, problems: Proble
 export async function identityProblems(bookie: StoppedBookie): Promise<string[]> {
   const problems: string[] = [];
   let first: { directory: string; cookie: Cookie } | undefined;
-  for (const directory of directoriesOf(bookie)) {
-    const bytes = await readWholeFile(bookie.disk, `${directory}/VERSION`);
-    if (bytes === undefined) {
-      problems.push(`${directory} has no VERSION file: its disk is not mounted, or was wiped`);
+  for (const { directory, cookie, problem } of await readDirectoryIdentities(bookie)) {
+    if (cookie === undefined) {
+      problems.push(`${directory}: ${problem}; its disk is not mounted, was wiped, or is damaged`);
       continue;
     }
-    const cookie = decodeCookie(bytes);
     first ??= { directory, cookie };
     if (!encodeCookie(cookie).equals(encodeCookie(first.cookie))) problems.push(`${directory} and ${first.directory} belong to different bookies`);
   }

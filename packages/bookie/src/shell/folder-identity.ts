@@ -1,17 +1,40 @@
 import type { CookieRecords } from '@daybook/metadata';
 import { type BookieId, type Cookie, decodeCookie } from '@daybook/proto';
-import type { Disk } from '@daybook/runtime';
+import { DaybookError, type Disk } from '@daybook/runtime';
+import { markerNames } from '../marker-files.js';
 import type { StoppedBookie } from '../repair-journals.js';
 import { readWholeFile } from '../storage/replace-file.js';
 import { bookieShellErrors } from './errors.js';
 import { directoriesOf } from './stopped-folder.js';
 
-/** The cookie that the directories of a stopped bookie carry; undefined when none does. */
-export async function readFolderCookie(bookie: StoppedBookie): Promise<{ cookie: Cookie; bytes: Buffer; path: string } | undefined> {
+/** A directory and whose it says it is. */
+export interface DirectoryIdentity {
+  directory: string;
+  /** Undefined without one, or when it cannot be read: then `problem` says why. */
+  cookie: Cookie | undefined;
+  bytes: Buffer | undefined;
+  problem?: string;
+}
+
+/** The cookie that each directory of a bookie carries. */
+export async function readDirectoryIdentities(bookie: StoppedBookie): Promise<DirectoryIdentity[]> {
+  const out: DirectoryIdentity[] = [];
   for (const directory of directoriesOf(bookie)) {
-    const path = `${directory}/VERSION`;
-    const bytes = await readWholeFile(bookie.disk, path);
-    if (bytes !== undefined) return { cookie: decodeCookie(bytes), bytes, path };
+    const bytes = await readWholeFile(bookie.disk, `${directory}/VERSION`);
+    try {
+      out.push({ directory, bytes, cookie: bytes && decodeCookie(bytes), ...(bytes === undefined && { problem: 'there is no VERSION file' }) });
+    } catch (error) {
+      if (!(error instanceof DaybookError)) throw error;
+      out.push({ directory, bytes: undefined, cookie: undefined, problem: error.message });
+    }
+  }
+  return out;
+}
+
+/** The cookie that the directories of a bookie carry: the first one that can be read. */
+export async function readFolderCookie(bookie: StoppedBookie): Promise<{ cookie: Cookie; bytes: Buffer; path: string } | undefined> {
+  for (const { directory, cookie, bytes } of await readDirectoryIdentities(bookie)) {
+    if (cookie !== undefined && bytes !== undefined) return { cookie, bytes, path: `${directory}/VERSION` };
   }
   return undefined;
 }
@@ -38,7 +61,7 @@ export async function wipeFolder(bookie: StoppedBookie): Promise<number> {
 }
 
 function isIdentity(name: string): boolean {
-  return name.startsWith('VERSION') || name.startsWith('INCARNATION');
+  return name.startsWith('VERSION') || name.startsWith('INCARNATION') || name.startsWith(markerNames.limbo);
 }
 
 export interface FirstUse {

@@ -1,7 +1,7 @@
 export { type ConsistencyReport, checkConsistency, identityProblems } from './consistency-check.js';
 export { bookieShellErrors } from './errors.js';
 export { type DiskFileKind, diskFileKinds, type FileOnDisk, listFilesOnDisk } from './files-on-disk.js';
-export { checkFirstUse, type FirstUse, readFolderCookie, wipeFolder } from './folder-identity.js';
+export { checkFirstUse, type DirectoryIdentity, type FirstUse, readDirectoryIdentities, readFolderCookie, wipeFolder } from './folder-identity.js';
 export { type LastMark, readLastMark } from './last-mark.js';
 export { type IndexedRun, type LocalLedger, listLocalLedgers, readLocalIndex } from './local-ledgers.js';
 export { findLocalLog, type LocalLog, ledgerRows, listLocalLogs, readRuns } from './local-logs.js';

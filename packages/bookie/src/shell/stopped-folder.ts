@@ -1,5 +1,5 @@
 import { type Cookie, decodeCookie } from '@daybook/proto';
-import { type Disk, type DiskLock, diskErrors } from '@daybook/runtime';
+import { DaybookError, type Disk, type DiskLock, diskErrors } from '@daybook/runtime';
 import type { StoppedBookie } from '../repair-journals.js';
 import { readWholeFile } from '../storage/replace-file.js';
 import { bookieShellErrors } from './errors.js';
@@ -18,9 +18,8 @@ export async function findBookieFolder(disk: Disk, request: FolderRequest): Prom
   if (journalDirectories !== undefined && ledgerDirectories !== undefined) return { disk, journalDirectories, ledgerDirectories };
   const usual = [`${dataDirectory}/journal`, `${dataDirectory}/ledgers`];
   for (const directory of [...(journalDirectories ?? []), ...(ledgerDirectories ?? []), ...usual, dataDirectory]) {
-    const bytes = await readWholeFile(disk, `${directory}/VERSION`);
-    if (bytes === undefined) continue;
-    const cookie = decodeCookie(bytes);
+    const cookie = await readCookie(disk, directory);
+    if (cookie === undefined) continue;
     const root = directory === dataDirectory ? rootOf(cookie, directory) : dataDirectory;
     const absolute = (path: string): string => (path.startsWith('/') ? path : `${root}/${path}`);
     return {
@@ -30,6 +29,17 @@ export async function findBookieFolder(disk: Disk, request: FolderRequest): Prom
     };
   }
   throw bookieShellErrors.NO_FOLDER(dataDirectory);
+}
+
+/** Undefined when there is none that can be read: another directory has the same one. */
+async function readCookie(disk: Disk, directory: string): Promise<Cookie | undefined> {
+  const bytes = await readWholeFile(disk, `${directory}/VERSION`);
+  try {
+    return bytes && decodeCookie(bytes);
+  } catch (error) {
+    if (!(error instanceof DaybookError)) throw error;
+    return undefined;
+  }
 }
 
 /** The folder that a cookie's directories are relative to, when one of them was named instead of it. */

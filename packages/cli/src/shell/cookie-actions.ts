@@ -1,15 +1,24 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { checkFirstUse, directoriesOf, readFolderCookie, wipeFolder } from '@daybook/bookie/shell';
+import type { StoppedBookie } from '@daybook/bookie';
+import {
+  bookieShellErrors,
+  checkFirstUse,
+  directoriesOf,
+  readDirectoryIdentities,
+  readFolderCookie,
+  whileStopped,
+  wipeFolder,
+} from '@daybook/bookie/shell';
 import { deleteCookieOf, ledgersNaming } from '@daybook/ledger/repair';
 import { createCookieRecords } from '@daybook/metadata';
-import { type BookieId, decodeCookie } from '@daybook/proto';
+import { type BookieId, type Cookie, decodeCookie, encodeCookie } from '@daybook/proto';
 import { RealDisk } from '@daybook/runtime/real';
 import { cliErrors } from '../errors.js';
 import type { PlainClusterOptions } from './cluster-actions.js';
 import { type ClusterSession, inCluster } from './cluster-session.js';
 import { shellErrors } from './errors.js';
-import { bookieFolder, type FolderOptions, inFolder } from './folder-access.js';
+import { bookieFolder, type FolderOptions } from './folder-access.js';
 import { printResult } from './output.js';
 import { typedBookieId } from './shell-options.js';
 
@@ -22,6 +31,7 @@ export interface CookieOptions extends PlainClusterOptions, FolderOptions {
 export interface FormatOptions extends PlainClusterOptions, FolderOptions {
   force?: boolean;
   deletecookie?: boolean;
+  bookieid?: string;
 }
 
 export interface InitOptions extends PlainClusterOptions, FolderOptions {
@@ -29,29 +39,56 @@ export interface InitOptions extends PlainClusterOptions, FolderOptions {
 }
 
 export async function cookieGet(id: string | undefined, options: CookieOptions): Promise<void> {
-  if (options.data !== undefined || options.ledgers !== undefined) {
-    // Written once and never changed while a bookie runs.
-    const found = await readFolderCookie(await bookieFolder(options));
-    if (found === undefined) throw shellErrors.PROBLEMS(1, `there is no cookie in ${options.data ?? 'these folders'}`);
-    return printCookie(options, found.bytes, { path: found.path });
+  const hasFolder = options.data !== undefined || options.ledgers !== undefined;
+  if (!hasFolder && id === undefined) {
+    throw cliErrors.USAGE('say which bookie: an id (its cookie in the metadata), --data FOLDER (those on its disks), or both to compare them');
   }
-  if (id === undefined) throw cliErrors.USAGE('say which bookie: an id (its cookie in the metadata), or --data FOLDER (the one on its disks)');
-  await inCluster(options, async ({ store }) => {
+  const found: FoundCookie[] = hasFolder ? await cookiesOnDisk(options) : [];
+  if (id !== undefined) found.push(await cookieInMetadata(id, options));
+  printResult(options, found, cookiesText);
+  const problems = found.flatMap(({ where, problem }) => (problem === undefined ? [] : [`${where}: ${problem}`]));
+  if (problems.length > 0) throw shellErrors.PROBLEMS(problems.length, problems.join('; '));
+}
+
+interface FoundCookie {
+  where: string;
+  cookie: Cookie | undefined;
+  problem?: string | undefined;
+}
+
+/** Written once and hardly ever changed while a bookie runs: no lock is needed. */
+async function cookiesOnDisk(options: CookieOptions): Promise<FoundCookie[]> {
+  const identities = await readDirectoryIdentities(await bookieFolder(options));
+  return identities.map(({ directory, cookie, problem }) => ({ where: directory, cookie, problem }));
+}
+
+async function cookieInMetadata(id: string, options: CookieOptions): Promise<FoundCookie> {
+  return inCluster(options, async ({ store }) => {
     const found = await createCookieRecords(store).read(typedBookieId(id));
-    if (found === undefined) throw shellErrors.PROBLEMS(1, `the metadata has no cookie of bookie ${id}`);
-    printCookie(options, found.bytes, { version: found.version });
+    const where = 'metadata';
+    return found === undefined ? { where, cookie: undefined, problem: `no cookie of bookie ${id}` } : { where, cookie: decodeCookie(found.bytes) };
   });
 }
 
-function printCookie(options: CookieOptions, bytes: Buffer, facts: object): void {
-  printResult(options, { ...facts, ...decodeCookie(bytes) }, () => bytes.toString('utf8').trimEnd());
+/** Equal ones once. */
+function cookiesText(found: readonly FoundCookie[]): string {
+  const places = new Map<string, string[]>();
+  for (const { where, cookie } of found) {
+    const text = cookie === undefined ? 'none' : encodeCookie(cookie).toString('utf8').trimEnd();
+    places.set(text, [...(places.get(text) ?? []), where]);
+  }
+  return [...places].map(([text, where]) => `# ${where.join(', ')}\n${text}`).join('\n\n');
+}
+
+function printCookie(options: CookieOptions, bytes: Buffer): void {
+  printResult(options, decodeCookie(bytes), () => bytes.toString('utf8').trimEnd());
 }
 
 export async function cookieCreate(id: string, options: CookieOptions): Promise<void> {
   const bytes = await givenCookie(id, options);
   await inCluster(options, async ({ store }) => {
     await createCookieRecords(store).write(typedBookieId(id), bytes, 'absent');
-    printCookie(options, bytes, {});
+    printCookie(options, bytes);
   });
 }
 
@@ -68,7 +105,7 @@ export async function cookieUpdate(id: string, options: CookieOptions): Promise<
       );
     }
     await cookies.write(typedBookieId(id), bytes, found.version);
-    printCookie(options, bytes, {});
+    printCookie(options, bytes);
   });
 }
 
@@ -97,44 +134,68 @@ export async function cookieGenerate(options: CookieOptions): Promise<void> {
   const found = await readFolderCookie(await bookieFolder(options));
   if (found === undefined) throw shellErrors.PROBLEMS(1, 'there is no cookie in these folders');
   writeFileSync(options.outputFile as string, found.bytes);
-  printCookie(options, found.bytes, { path: found.path });
+  printCookie(options, found.bytes);
 }
 
 export async function formatBookie(options: FormatOptions): Promise<void> {
-  const folder = await bookieFolder(options);
-  const cookie = (await readFolderCookie(folder))?.cookie;
+  const folder = await folderToFormat(options);
+  const found = (await readFolderCookie(folder))?.cookie.bookieId;
+  if (found !== undefined && options.bookieid !== undefined && found !== options.bookieid) {
+    throw cliErrors.USAGE(`these are the folders of bookie ${found}, not of ${options.bookieid}`);
+  }
+  const id = found ?? options.bookieid;
   const places = directoriesOf(folder).join(', ');
+  if (options.deletecookie === true && id === undefined)
+    throw cliErrors.USAGE('there is no cookie in these folders: say whose to delete with --bookieid');
   if (options.force !== true) {
+    const forget = options.deletecookie === true ? ` and delete its cookie in the metadata` : '';
     throw shellErrors.NOT_CONFIRMED(
-      `remove every file of bookie ${cookie?.bookieId ?? '(without a cookie)'} from ${places}: what only it has is lost`,
+      `remove every file of bookie ${id ?? '(without a cookie)'} from ${places}${forget}: what only it has is lost`,
       '--force',
     );
   }
-  const wipe = async (): Promise<number> => inFolder(options, 'stop it first', wipeFolder);
-  if (options.deletecookie !== true || cookie === undefined) {
+  const wipe = (): Promise<number> => whileStopped(folder, 'stop it first', () => wipeFolder(folder));
+  if (options.deletecookie !== true || id === undefined) {
     const filesRemoved = await wipe();
     printResult(options, { filesRemoved }, () => `${filesRemoved} files are removed from ${places}`);
     return;
   }
   await inCluster(options, async (session) => {
     // First: it is refused while the bookie runs or ledgers name it, and then its data stays.
-    await deleteChecked(session, typedBookieId(cookie.bookieId));
+    await deleteChecked(session, typedBookieId(id));
     const filesRemoved = await wipe();
     printResult(
       options,
-      { filesRemoved, cookieDeleted: cookie.bookieId },
-      () => `${filesRemoved} files are removed from ${places}; bookie ${cookie.bookieId} is known no more`,
+      { filesRemoved, cookieDeleted: id },
+      () => `${filesRemoved} files are removed from ${places}; bookie ${id} is known no more`,
     );
   });
 }
 
+/** Also folders that lost their cookie, when it is said whose they are. */
+async function folderToFormat(options: FormatOptions): Promise<StoppedBookie> {
+  try {
+    return await bookieFolder(options);
+  } catch (error) {
+    if (!bookieShellErrors.NO_FOLDER.is(error) || options.bookieid === undefined) throw error;
+    const { journalDirectories, ledgerDirectories } = usualDirectories(options);
+    return { disk: new RealDisk(), journalDirectories, ledgerDirectories };
+  }
+}
+
+/** As said, or where a bookie makes them by itself. */
+function usualDirectories({ data, journal, ledgers }: FolderOptions): { journalDirectories: string[]; ledgerDirectories: string[] } {
+  const below = (name: string): string[] => (data === undefined ? [] : [`${resolve(data)}/${name}`]);
+  return {
+    journalDirectories: journal?.map((path) => resolve(path)) ?? below('journal'),
+    ledgerDirectories: ledgers?.map((path) => resolve(path)) ?? below('ledgers'),
+  };
+}
+
 export async function initBookie(options: InitOptions): Promise<void> {
   const id = typedBookieId(options.bookieid);
-  const root = options.data === undefined ? undefined : resolve(options.data);
-  const directories = [
-    ...(options.journal?.map((path) => resolve(path)) ?? (root === undefined ? [] : [`${root}/journal`])),
-    ...(options.ledgers?.map((path) => resolve(path)) ?? (root === undefined ? [] : [`${root}/ledgers`])),
-  ];
+  const { journalDirectories, ledgerDirectories } = usualDirectories(options);
+  const directories = [...new Set([...journalDirectories, ...ledgerDirectories])];
   if (directories.length === 0) throw cliErrors.USAGE('say where its data will be: --data FOLDER');
   await inCluster(options, async ({ store, records, parts }) => {
     await checkFirstUse({

@@ -14,9 +14,14 @@ function recordCommands(): Command[] {
   const withFile = (command: Command): Command => command.option('--cookie-file <file>', 'a file with the cookie (BookKeeper: -cf)');
   return [
     withJson(withCluster(withFolder(new Command('cookie_get'))))
-      .description('Print the cookie of a bookie in the metadata, or with --data the one on its disks.')
+      .description(
+        'Print the cookie of a bookie: in the metadata, with --data those on its disks, with both all of them. They must be equal for it to start.',
+      )
       .argument('[bookie]', 'its id')
-      .addHelpText('after', examples(`cookie_get bookie-1 ${metadata}`, 'cookie_get --data ./bookie-1'))
+      .addHelpText(
+        'after',
+        examples(`cookie_get bookie-1 ${metadata}`, 'cookie_get --data ./bookie-1', `cookie_get bookie-1 --data ./bookie-1 ${metadata}`),
+      )
       .action(async (id: string | undefined, options: CookieOptions) => (await actions()).cookieGet(id, options)),
     withJson(withCluster(withFolder(withFile(new Command('cookie_create')))))
       .description('Put the cookie of a bookie into the metadata, when it was deleted there by mistake: from its disks (--data) or a file.')
@@ -47,6 +52,7 @@ function useCommands(): Command[] {
       .description(
         'Wipe the folders of a stopped bookie: everything it holds is gone. First let its ledgers be copied from their other replicas: recover.',
       )
+      .option('--bookieid <id>', 'whose they are, when the folders are empty or lost their VERSION files')
       .option('--deletecookie', 'its cookie in the metadata too, when no ledger names it any more (BookKeeper: -d)')
       .addHelpText('after', examples('bookieformat --data ./bookie-1', `bookieformat --data ./bookie-1 --force --deletecookie ${metadata}`))
       .action(async (options: FormatOptions) => (await actions()).formatBookie(options)),

@@ -2,7 +2,8 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { ZooKeeperServer } from '@daybook/metadata/local-zookeeper';
 import t from 'tap';
-import { Daybook, type Ended, runDaybook, temporaryFolder } from '../testing/run-daybook.js';
+import { Daybook, runDaybook, temporaryFolder } from '../testing/run-daybook.js';
+import { type CommandResult, CommandRunner } from './testing/command-runner.js';
 
 const isSkipped = process.env.DAYBOOK_WITHOUT_ZOOKEEPER === '1';
 
@@ -15,7 +16,9 @@ t.test('daybook shell: on a bookie that runs, then stopped', { skip: isSkipped, 
   const bookie = start();
   t.teardown(() => bookie.end());
   const http = await bookie.printed(/http:\/\/([\d.]+:\d+)\/metrics/);
-  const shell = (...words: string[]): Promise<Ended> => runDaybook(['shell', ...words], { DAYBOOK_METADATA });
+  const runner = new CommandRunner({ DAYBOOK_METADATA });
+  t.teardown(() => runner.end());
+  const shell = (...words: string[]): Promise<CommandResult> => runner.run(['shell', ...words]);
   /** Its JSON; the exit code must be 0. */
   const json = async (...words: string[]): Promise<unknown> => {
     const { code, output, errors } = await shell(...words, '--json');
@@ -71,7 +74,7 @@ t.test('daybook shell: on a bookie that runs, then stopped', { skip: isSkipped, 
         ['recover', 'b1', '-dr'],
         [{ ledgerId: id, outcome: 'named', reason: /no bookie can take the place/ }, {}],
       ],
-      [['cookie_get', 'b1'], { bookieId: 'b1', journalDirectories: ['journal'], ledgerDirectories: ['ledgers'] }],
+      [['cookie_get', 'b1'], [{ where: 'metadata', cookie: { bookieId: 'b1', journalDirectories: ['journal'] } }]],
     ];
     for (const [words, expected] of cases) t.match(await json(...words), expected, words.join(' '));
     t.equal((await shell('listunderreplicated')).output, 'no ledger lacks a copy, as far as anybody has noticed\n');
@@ -128,7 +131,10 @@ t.test('daybook shell: on a bookie that runs, then stopped', { skip: isSkipped, 
       [['ledger', String(id), ...folder], { ledgerId: id, runs: [{ firstEntryId: 0, lastEntryId: 2, logId: 1 }] }],
       [['localconsistencycheck', ...folder], { logsCount: 1, problems: [] }],
       [['bookiesanity', ...folder], { passed: true, problems: [] }],
-      [['cookie_get', ...folder], { bookieId: 'b1' }],
+      [
+        ['cookie_get', 'b1', ...folder],
+        [{ cookie: { bookieId: 'b1' } }, { cookie: { bookieId: 'b1' } }, { where: 'metadata' }],
+      ],
       [['journal', 'inspect', ...folder], [{ problems: [] }]],
       [['journal', 'repair', ...folder], [{ problems: [] }]],
       [['activeledgers', '1', ...folder], [{ ledgerId: id, isActive: true }]],
@@ -154,6 +160,9 @@ t.test('daybook shell: on a bookie that runs, then stopped', { skip: isSkipped, 
     t.match(await json('bookieformat', ...folder, '--force', '--deletecookie'), { cookieDeleted: 'b1', filesRemoved: Number });
     t.match((await shell('lastmark', ...folder)).errors, /is no folder of a bookie/);
     t.match(await json('initbookie', '--bookieid', 'b1', ...folder), { isClean: true });
+    t.match(await json('cookie_create', 'b1', '-cf', file), { bookieId: 'b1' });
+    t.match((await shell('bookieformat', ...folder, '--deletecookie')).errors, /is no folder of a bookie/);
+    t.match(await json('bookieformat', ...folder, '--deletecookie', '--bookieid', 'b1', '--force'), { cookieDeleted: 'b1', filesRemoved: 0 });
   });
 });
 
@@ -168,11 +177,13 @@ t.test(
     const words = ['bookie', '--bookie-id', 'b1', '--data', data, '--port', '0', '--http-port', '0', '--set', 'flushIntervalMs=3600000'];
     const bookie = new Daybook(words, { DAYBOOK_METADATA });
     await bookie.printed(/is ready/);
+    const runner = new CommandRunner({ DAYBOOK_METADATA });
+    t.teardown(() => runner.end());
     for (const text of ['one', 'two']) {
-      await runDaybook(['ledger', 'append', '-e', '1', '-w', '1', '-a', '1', '-m', text, '--close'], { DAYBOOK_METADATA });
+      await runner.run(['ledger', 'append', '-e', '1', '-w', '1', '-a', '1', '-m', text, '--close']);
     }
     await bookie.end('SIGKILL');
-    const shell = (...more: string[]): Promise<Ended> => runDaybook(['shell', ...more, '--data', data], { DAYBOOK_METADATA });
+    const shell = (...more: string[]): Promise<CommandResult> => runner.run(['shell', ...more, '--data', data]);
     const lines = (await shell('readjournal', '--json')).output.trim().split('\n');
     const records = lines.map((line) => JSON.parse(line) as { offset: number; type?: string }).filter(({ type }) => type === 'entries');
     t.equal(records.length, 2);
@@ -191,7 +202,7 @@ t.test(
     t.match(await shell('journal', 'inspect'), { code: 0 });
     const again = new Daybook(words, { DAYBOOK_METADATA });
     const http = await again.printed(/http:\/\/([\d.]+:\d+)\/metrics/);
-    t.match((await runDaybook(['shell', 'readonly', '--http', http, '--json'])).output, /"limbo"/);
+    t.match((await runner.run(['shell', 'readonly', '--http', http, '--json'])).output, /"limbo"/);
     await again.end();
     t.match(await shell('journal', 'endlimbo'), { code: 1, errors: /--force/ });
     t.match(await shell('journal', 'endlimbo', '--force'), { code: 0 });
