@@ -1,4 +1,9 @@
 export { AppendStream, type AppendTransport, type AppendTransportEvents } from '../append-stream.js';
+export { BatchQueue, type PendingBatch } from '../batch-queue.js';
+export { withEnsembleFrom } from '../distribution.js';
+export { canReachAckQuorum, isCovered } from '../quorum.js';
+export { closedRecord, judgeEntry, type ReplicaAnswer } from '../recovery-state.js';
+export { newWriterState, step, type WriterEffect, type WriterEvent, type WriterState } from '../writer-state.js';
 export { MemoryBookie, type MemoryBookieOptions } from './memory-bookie.js';
 export { type ClusterClient, MemoryCluster, type MemoryClusterOptions } from './memory-cluster.js';
 export { MemoryRecordStore, MemoryRecords } from './memory-records.js';

@@ -1,0 +1,1 @@
+export { type BookieLifeOptions, runBookieLife } from './bookie-life.js';
