@@ -1,4 +1,4 @@
-import { decommissionBookie, openRepairTools, type RepairTools } from '@daybook/ledger/repair';
+import { cancelDecommission, decommissionBookie, openRepairTools, type RepairTools } from '@daybook/ledger/repair';
 import { type BookieId, bookieId } from '@daybook/proto';
 import { below, DaybookError } from '@daybook/runtime';
 import type { SimRandom } from '@daybook/runtime/sim';
@@ -92,10 +92,21 @@ export function operatorScript(losses: Losses): Script {
     const tools = await repairTools(run);
     for (;;) {
       const { lost } = losses;
-      if (lost !== undefined) await drain(run, tools, losses, bookieId(lost.name));
+      if (lost?.state === 'up') await backAlready(run, tools, losses, bookieId(lost.name));
+      else if (lost !== undefined) await drain(run, tools, losses, bookieId(lost.name));
       await run.clock.sleep(500);
     }
   };
+}
+
+/** The end of the draining got lost on the way: the bookie has started on its empty disks, which it may only when nothing names it any more. */
+async function backAlready(run: ClientRun, tools: RepairTools, losses: Losses, id: BookieId): Promise<void> {
+  try {
+    await cancelDecommission(tools, id);
+    if (run.isAlive) losses.drained();
+  } catch (error) {
+    expected(error);
+  }
 }
 
 async function drain(run: ClientRun, tools: RepairTools, losses: Losses, id: BookieId): Promise<void> {

@@ -2,8 +2,9 @@
 import { execFileSync, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { runSeed, watchRejections, worlds } from './run-seed.js';
+import { runSeed, watchRejections, worldNames } from './run-seed.js';
 import { type SeedReport, seedReport } from './seed-report.js';
+import { runTinyCases } from './tiny/tiny-worlds.js';
 
 const help = `Runs the simulator: each seed is a small cluster on virtual time in which things go wrong.
 
@@ -11,10 +12,12 @@ const help = `Runs the simulator: each seed is a small cluster on virtual time i
 
   --seeds N        how many seeds (default 100)
   --from N         the first one (default 1)
-  --world NAME     ${Object.keys(worlds).join(', ')} (default ledger)
+  --world NAME     ${worldNames.join(', ')}, tiny (default ledger)
   --seconds S      go on for this long instead, at least --seeds-min N seeds
   --jobs N         processes (default 1)
   --trace          print what happens, for one seed
+
+The world tiny tries all orders of events in very small clusters: --seeds is the number of runs at most, --seconds (default 60) the time for all of them.
 `;
 
 interface Options {
@@ -39,14 +42,15 @@ function options(): Options | undefined {
       help: { type: 'boolean', default: false },
     },
   });
-  if (values.help || worlds[values.world] === undefined) return undefined;
+  if (values.help || (!worldNames.includes(values.world) && values.world !== 'tiny')) return undefined;
   const number = (text: string): number => {
     const value = Number(text);
     if (!Number.isSafeInteger(value) || value < 0) throw new Error(`not a whole number: ${text}`);
     return value;
   };
   const seconds = values.seconds === undefined ? undefined : number(values.seconds);
-  const seeds = number(values.seeds ?? (seconds === undefined ? '100' : values['seeds-min']));
+  const isTiny = values.world === 'tiny';
+  const seeds = number(values.seeds ?? (isTiny ? String(Number.MAX_SAFE_INTEGER) : seconds === undefined ? '100' : values['seeds-min']));
   return { world: values.world, from: number(values.from), seeds, seconds, jobs: Math.max(1, number(values.jobs)), trace: values.trace };
 }
 
@@ -167,6 +171,24 @@ async function runInProcesses(given: Options, summary: Summary): Promise<void> {
   );
 }
 
+/** Every order of events, as far as time allows. */
+function runTiny({ seeds, seconds = 60 }: Options): void {
+  let [runs, failed] = [0, 0];
+  for (const { name, exploration, seconds: took } of runTinyCases({ runsMax: seeds, seconds, nowMs: () => Date.now() })) {
+    const { states, isExhausted, violation, depthMax } = exploration;
+    runs += exploration.runs;
+    const extent = isExhausted ? 'all of it' : 'not all of it: the limit was reached';
+    console.log(`${name}: ${states} states, ${exploration.runs} runs of up to ${depthMax} steps in ${took.toFixed(0)} s, ${extent}`);
+    if (violation === undefined) continue;
+    failed++;
+    for (const step of violation.steps) console.log(`  ${step}`);
+    console.log(`FAILED ${violation.text}\nReplay: npm run sim -- --world tiny`);
+  }
+  console.log(`commit ${commit()}`);
+  console.log(`${runs} seeds, ${failed} failed`);
+  process.exitCode = failed === 0 ? 0 : 1;
+}
+
 async function main(): Promise<void> {
   watchRejections();
   if (process.argv[2] === '--serve') return serve();
@@ -175,6 +197,7 @@ async function main(): Promise<void> {
     console.log(help);
     return;
   }
+  if (given.world === 'tiny') return runTiny(given);
   const summary = new Summary(given);
   await (given.jobs === 1 || given.trace ? runHere(given, summary) : runInProcesses(given, summary));
   summary.end();

@@ -1,3 +1,4 @@
+import { runBookieLife } from '@daybook/bookie/testing';
 import { SimulationFailure } from '@daybook/runtime/sim';
 import { runClusterWorld } from './cluster-world.js';
 import type { Violation } from './history.js';
@@ -5,11 +6,14 @@ import { runLedgerWorld } from './ledger-world.js';
 import type { Mutation } from './mutation.js';
 import type { World, WorldOptions } from './world.js';
 
-/** A world is a file with one such function. */
-export const worlds: Readonly<Record<string, (options: WorldOptions) => Promise<World>>> = {
+/** A world of several machines is a file with one such function. */
+const clusters: Readonly<Record<string, (options: WorldOptions) => Promise<World>>> = {
   ledger: runLedgerWorld,
   cluster: runClusterWorld,
 };
+
+/** `bookie`: the life of a single bookie, against a model (`@daybook/bookie/testing`). */
+export const worldNames: readonly string[] = [...Object.keys(clusters), 'bookie'];
 
 export interface SeedResult {
   readonly seed: number;
@@ -39,8 +43,9 @@ export function watchRejections(): void {
 }
 
 export async function runSeed({ world: name, seed, mutation, print }: SeedOptions): Promise<SeedResult> {
-  const run = worlds[name];
-  if (run === undefined) throw new Error(`there is no world ${name}: use one of ${Object.keys(worlds).join(', ')}`);
+  if (name === 'bookie') return runBookie(seed);
+  const run = clusters[name];
+  if (run === undefined) throw new Error(`there is no world ${name}: use one of ${worldNames.join(', ')}`);
   let thrown: Violation | undefined;
   const options: WorldOptions = { seed, onMade: (world) => (current = world) };
   try {
@@ -58,6 +63,17 @@ export async function runSeed({ world: name, seed, mutation, print }: SeedOption
     virtualMs: queue.nowMs,
     traceLines: queue.trace.lastLines(),
   };
+}
+
+async function runBookie(seed: number): Promise<SeedResult> {
+  const result = { seed, hash: '', eventsCount: 0, virtualMs: 0 };
+  try {
+    await runBookieLife(seed);
+    return { ...result, violation: undefined, traceLines: [] };
+  } catch (error) {
+    const [, ...traceLines] = error instanceof SimulationFailure ? error.message.split('\n') : [];
+    return { ...result, violation: { invariant: 'bookie', text: textOf(error) }, traceLines };
+  }
 }
 
 function textOf(error: unknown): string {

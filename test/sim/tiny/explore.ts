@@ -1,0 +1,120 @@
+/** A world small enough to try everything: deterministic, told which of its choices to take. */
+export interface TinyWorld {
+  /** How many things may happen next; none: the run is over. */
+  choicesCount(): number;
+  /** For people. */
+  describe(index: number): string;
+  take(index: number): void;
+  clone(): TinyWorld;
+  /** The same for states that behave the same from here on. */
+  fingerprint(): string;
+  /** A broken promise. */
+  readonly violation: string | undefined;
+}
+
+export interface Exploration {
+  runs: number;
+  states: number;
+  /** False: a limit ended it. */
+  isExhausted: boolean;
+  depthMax: number;
+  violation: { text: string; steps: readonly string[] } | undefined;
+}
+
+export interface ExploreLimits {
+  runsMax: number;
+  /** Asked now and then. */
+  isTimeOver?: () => boolean;
+}
+
+interface Trail {
+  readonly before: Trail | undefined;
+  readonly taken: number;
+}
+
+interface Fork {
+  /** As it was when there was a choice. */
+  readonly world: TinyWorld;
+  readonly count: number;
+  readonly trail: Trail | undefined;
+  taken: number;
+}
+
+/** More forks than this are not kept waiting: then the youngest goes on, and the search takes little memory. */
+const forksMax = 4_000;
+
+/**
+ * All orders of everything that may happen: each run goes on from a place where something else could have happened, until it ends or comes to a state that
+ * was seen before. Places are taken from all over, so that a limit leaves no large part untouched. Ends at the first violation.
+ */
+export function explore(first: TinyWorld, { runsMax, isTimeOver = () => false }: ExploreLimits): Exploration {
+  const seen = new Set<string>();
+  const forks: Fork[] = [];
+  const result: Exploration = { runs: 0, states: 0, isExhausted: false, depthMax: 0, violation: undefined };
+  let next: Start | undefined = { world: first.clone(), trail: undefined };
+  for (; next !== undefined && result.runs < runsMax; next = nextOf(forks, result.runs)) {
+    result.runs++;
+    if (result.runs % 1024 === 0 && isTimeOver()) return result;
+    const end = runOn(next, forks, seen);
+    result.states = seen.size;
+    result.depthMax = Math.max(result.depthMax, end.depth);
+    if (end.violation !== undefined) return { ...result, violation: { text: end.violation, steps: stepsOf(first, end.trail) } };
+  }
+  return { ...result, isExhausted: next === undefined };
+}
+
+interface Start {
+  readonly world: TinyWorld;
+  readonly trail: Trail | undefined;
+}
+
+/** One run to its end. */
+function runOn(from: Start, forks: Fork[], seen: Set<string>): { violation?: string; trail: Trail | undefined; depth: number } {
+  let { world, trail } = from;
+  for (let depth = depthOf(trail); ; depth++) {
+    if (world.violation !== undefined) return { violation: world.violation, trail, depth };
+    const fingerprint = world.fingerprint();
+    if (seen.has(fingerprint)) return { trail, depth };
+    seen.add(fingerprint);
+    const count = world.choicesCount();
+    if (count === 0) return { trail, depth };
+    forks.push({ world, count, taken: 0, trail });
+    world = world.clone();
+    world.take(0);
+    trail = { before: trail, taken: 0 };
+  }
+}
+
+function nextOf(forks: Fork[], runs: number): Start | undefined {
+  while (forks.length > 0) {
+    // Any of them, but always the same ones.
+    const place = forks.length > forksMax ? forks.length - 1 : Math.imul(runs, 2_654_435_761) % forks.length;
+    const index = place < 0 ? place + forks.length : place;
+    const fork = forks[index] as Fork;
+    if (++fork.taken < fork.count) {
+      const world = fork.world.clone();
+      world.take(fork.taken);
+      return { world, trail: { before: fork.trail, taken: fork.taken } };
+    }
+    forks[index] = forks.at(-1) as Fork;
+    forks.pop();
+  }
+  return undefined;
+}
+
+function depthOf(trail: Trail | undefined): number {
+  let depth = 0;
+  for (let at = trail; at !== undefined; at = at.before) depth++;
+  return depth;
+}
+
+function stepsOf(first: TinyWorld, trail: Trail | undefined): string[] {
+  const taken: number[] = [];
+  for (let at = trail; at !== undefined; at = at.before) taken.unshift(at.taken);
+  const world = first.clone();
+  return taken.map((index) => {
+    const text = world.describe(index);
+    world.take(index);
+    return text;
+  });
+}
