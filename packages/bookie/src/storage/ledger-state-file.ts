@@ -36,14 +36,19 @@ export class LedgerStateFile {
       return;
     }
     if (newest.checkpointNumber < (numberMin ?? 0)) {
-      throw bookieErrors.STATE_CORRUPT(`${this.#directories.all[0]}/${ledgerStatesFileName}`, `it is older than checkpoint ${numberMin} allows`);
+      throw bookieErrors.STATE_CORRUPT(
+        `${this.#directories.all[0]}/${ledgerStatesFileName}`,
+        `it is older than checkpoint ${numberMin} allows${unread(this.#directories)}`,
+      );
     }
     for (const { ledgerId, isFenced, masterKey } of newest.states) {
       states.create(ledgerId, masterKey);
       if (isFenced) states.setFenced(ledgerId);
     }
     for (const deleted of newest.deleted) states.restoreDeleted(deleted);
-    this.#savedChanges = states.changes;
+    // A directory that was not there for a while is brought up to date by the next checkpoint.
+    const current = found.filter(({ checkpointNumber }) => checkpointNumber === newest.checkpointNumber);
+    this.#savedChanges = current.length === this.#directories.working.length ? states.changes : -1;
     this.#savedNumber = newest.checkpointNumber;
   }
 
@@ -58,4 +63,9 @@ export class LedgerStateFile {
     this.#savedNumber = checkpointNumber;
     return checkpointNumber;
   }
+}
+
+/** The newest one may be where nobody can look. */
+function unread({ failed }: LedgerDirectories): string {
+  return failed.length === 0 ? '' : `, and ${failed.map(({ path }) => path).join(', ')} cannot be read: bring that back`;
 }

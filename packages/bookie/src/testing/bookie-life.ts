@@ -1,5 +1,5 @@
 import { below, DaybookError } from '@daybook/runtime';
-import { SimRandom } from '@daybook/runtime/sim';
+import { type EventQueue, SimRandom } from '@daybook/runtime/sim';
 import { bookieErrors } from '../errors.js';
 import { BookieModel } from './bookie-model.js';
 import { SimBookie } from './sim-bookie.js';
@@ -12,23 +12,27 @@ export interface BookieLifeOptions {
   runsCount?: number;
   /** Requests per run. */
   stepsCount?: number;
+  /** Told before anything happens: whoever prints a failure wants its trace. */
+  onMade?(queue: EventQueue): void;
 }
 
 /**
  * The life of one bookie on a simulated disk: random work from several clients at once, ledgers made and deleted, garbage collection and compaction, power
  * cuts, kills, stalls, disks that fill up and get space again, single ledger directories that fail, flipped bits; one to three journals and ledger
  * directories. After each restart everything is compared with a model; at the end every deleted ledger's space must be back. Rejects when something is not
- * as it must be; the same seed is the same life.
+ * as it must be; the same seed is the same life, event by event.
  */
-export async function runBookieLife(seed: number, { runsCount = 4, stepsCount = 60 }: BookieLifeOptions = {}): Promise<void> {
+export async function runBookieLife(seed: number, { runsCount = 4, stepsCount = 60, onMade }: BookieLifeOptions = {}): Promise<EventQueue> {
   const random = new SimRandom(`life ${seed}`);
   const ledgers = new SimLedgers();
   const config = { bookieId: 'bookie-1', ...directoriesOf(random) };
   const sim = new SimBookie({ seed, limits, config, metadata: ({ clock }) => ledgers.metadata(clock) });
+  onMade?.(sim.queue);
   const life = new Life(sim, { random, ledgers, ledgerDirectories: config.ledgerDirectories });
   await sim.start();
   for (let run = 0; run < runsCount; run++) await life.run(stepsCount);
   await life.end();
+  return sim.queue;
 }
 
 function directoriesOf(random: SimRandom) {
@@ -137,7 +141,16 @@ class Life {
       this.#hasFlippedBits = sim.disk.flipRandomBit((path) => /\.(log|idx)$/.test(path)) || this.#hasFlippedBits;
     }
     this.#model.mayBeUnreadable = this.#hasFlippedBits || sim.faults.size > 0;
-    await sim.start();
+    try {
+      await sim.start();
+    } catch (error) {
+      if (sim.faults.size === 0 || !this.#hasTrouble.space || !isMissingNewest(error)) throw error;
+      // While one directory was full only the other one was up to date, and now that one fails: the way out is to bring it back.
+      sim.faults.clear();
+      this.#model.mayBeUnreadable = this.#hasFlippedBits;
+      sim.disk.kill();
+      await sim.start();
+    }
   }
 
   /** Space returns: the bookie takes entries again without a restart, and nothing is missing. */
@@ -209,6 +222,11 @@ class Life {
     const kind = below(this.#random, 3);
     return unlessClosed(this.#sim.bookie?.garbageCollector.force({ minor: kind === 1, major: kind === 2 }));
   }
+}
+
+function isMissingNewest(error: unknown): boolean {
+  const codes: readonly string[] = [bookieErrors.STATE_CORRUPT.code, bookieErrors.JOURNAL_MISSING.code, bookieErrors.CHECKPOINT_CORRUPT.code];
+  return error instanceof DaybookError && codes.includes(error.code);
 }
 
 /** What runs in the background ends with the bookie. */
