@@ -1,6 +1,6 @@
 import { type BrokerConfig, openBroker, startFrontEnd } from '@daybook/broker';
 import { BookiePool, type ConnectBookie, createLedgerClient } from '@daybook/ledger';
-import { type BookieRegistry, createLedgerRecords, type MetadataStore } from '@daybook/metadata';
+import { type BookieRegistry, createBookieTopology, createLedgerRecords, type MetadataStore } from '@daybook/metadata';
 import { Lifecycle } from '@daybook/runtime';
 import type { NodeParts } from './node-parts.js';
 import { version } from './version.js';
@@ -25,7 +25,9 @@ export async function startBrokerNode(options: BrokerNodeOptions): Promise<{ add
   try {
     const bookies = new BookiePool({ clock, registry, connect: options.connect, logger });
     await lifecycle.start({ name: 'bookie connections', close: () => bookies.close() });
-    const ledgers = createLedgerClient({ clock, random, records: createLedgerRecords(store), registry, bookies, logger });
+    const topology = await createBookieTopology(store, { logger });
+    await lifecycle.start({ name: 'racks', close: () => topology.close() });
+    const ledgers = createLedgerClient({ clock, random, records: createLedgerRecords(store), registry, bookies, topology, logger });
     await lifecycle.start({ name: 'ledger client', close: () => ledgers.close() });
     const broker = await openBroker({
       config,
