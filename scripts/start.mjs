@@ -8,4 +8,11 @@ for (const step of [install, build]) {
   if (code !== 0) process.exit(code);
 }
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => {}); // The child gets it too and ends in order.
-process.exit(await run(process.execPath, [join(root, 'packages', 'cli', 'bin', 'daybook.js'), 'standalone', ...process.argv.slice(2)]));
+process.exit(
+  await run(process.execPath, [
+    '--max-semi-space-size=8',
+    join(root, 'packages', 'cli', 'bin', 'daybook.js'),
+    'standalone',
+    ...process.argv.slice(2),
+  ]),
+);
