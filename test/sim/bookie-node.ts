@@ -34,6 +34,7 @@ export const smallBookieLimits = {
   logBytesMax: 64 * 1024,
   openIndexBytesMax: 8192,
   openFilesMax: 4,
+  diskReserveBytes: 32 * 1024,
   flushIntervalMs: 1500,
 };
 
@@ -41,7 +42,7 @@ export const smallBookieLimits = {
 export const repairBookieLimits = {
   ...smallBookieLimits,
   batchBytesMax: 300 * 1024,
-  journalFileBytesMax: 512 * 1024,
+  journalFileBytesMax: 320 * 1024,
   journalCommitBytesMax: 128 * 1024,
   journalQueueBytesMax: 320 * 1024,
   writeCacheBytesMax: 640 * 1024,
@@ -138,7 +139,7 @@ export class BookieNode {
       dataDirectory: '/data',
       metadata: {
         instanceId: () => readInstanceId(session),
-        cookies: mutation?.cookies?.(createCookieRecords(session)) ?? createCookieRecords(session),
+        cookies: (this.isLost ? mutation?.cookies?.(createCookieRecords(session)) : undefined) ?? createCookieRecords(session),
         register: (registered) =>
           registerBookie(session, registered, { clock, sessionTimeoutMs, onFailure: (error) => this.#exit(disk, error.message) }),
       },

@@ -103,7 +103,7 @@ export class ClientNode {
       logger,
       connect: (bookie) => {
         const connection = connect(bookie);
-        const service = mutation?.connection?.(connection.service);
+        const service = mutation?.connection?.(connection.service, this.name);
         return service === undefined ? connection : { service, close: () => connection.close() };
       },
     });

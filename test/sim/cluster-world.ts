@@ -13,7 +13,7 @@ import { countCopies, settle, verify } from './settle.js';
 import { Directory, expected, ledgerScript } from './workload.js';
 import { World, type WorldOptions } from './world.js';
 
-const safetyMs = { from: 5_000, to: 25_000 };
+const safetyMs = { from: 4_000, to: 15_000 };
 /** From the last fault until everything has all its copies: periodic checks, grace for open ledgers, back-offs, one after another. */
 const repairedMs = 300_000;
 

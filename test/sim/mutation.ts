@@ -6,14 +6,15 @@ import type { Disk } from '@daybook/runtime';
 /** A deliberate defect, put around a part of the core: the checkers must find it. */
 export interface Mutation {
   readonly name: string;
-  /** Takes thousands of seeds: only looked for when asked. */
-  readonly isRare?: true;
+  /** The world that shows it; default `ledger`. */
+  readonly world?: 'ledger' | 'cluster';
   /** Around the bookie itself. */
   bookie?(service: BookieService): BookieService;
   /** Around the way to a bookie, at the client's side. */
-  connection?(service: BookieService): BookieService;
+  connection?(service: BookieService, node: string): BookieService;
   disk?(disk: Disk): Disk;
   store?(store: MetadataStore): MetadataStore;
+  /** At the start of a bookie whose disks were lost. */
   cookies?(cookies: CookieRecords): CookieRecords;
   records?(records: LedgerRecords): LedgerRecords;
   /** Instead of a cursor's own methods. */

@@ -57,6 +57,23 @@ function fileWithoutSync(file: DiskFile): DiskFile {
   };
 }
 
+function fileWithLateSync(file: DiskFile): DiskFile {
+  const inner = fileWithoutSync(file);
+  return {
+    ...inner,
+    sync: () => {
+      void syncLater(file).catch(() => undefined);
+      return Promise.resolve();
+    },
+  };
+}
+
+/** Some milliseconds after it was asked for. */
+async function syncLater(file: DiskFile): Promise<void> {
+  for (let i = 0; i < 100; i++) await file.readAt(0, Buffer.alloc(1));
+  await file.sync();
+}
+
 function diskLike(inner: Disk, change: Partial<Disk>): Disk {
   return {
     open: (path, options) => inner.open(path, options),
@@ -120,11 +137,6 @@ export const mutations: readonly Mutation[] = [
       }),
   },
   {
-    name: 'recovery reads do not fence',
-    isRare: true,
-    connection: (inner) => changed(inner, { read: ({ ledgerId, entryIds, bytesMax }) => inner.read({ ledgerId, entryIds, bytesMax }) }),
-  },
-  {
     name: 'recovery does not fence',
     connection: (inner) =>
       changed(inner, {
@@ -181,5 +193,70 @@ export const mutations: readonly Mutation[] = [
         void inner.flush().catch(() => undefined);
       },
     }),
+  },
+  {
+    name: 'bookie forgets its fences when it restarts',
+    bookie: (inner) => {
+      const fenced = new Set<number>();
+      return changed(inner, {
+        append: (batch, done) => inner.append(fenced.has(batch.ledgerId) ? batch : asRecovery(batch), done),
+        fence: (request) => {
+          fenced.add(request.ledgerId);
+          return inner.fence(request);
+        },
+        read: (request) => {
+          if (request.fenceWithKey !== undefined) fenced.add(request.ledgerId);
+          return inner.read(request);
+        },
+      });
+    },
+  },
+  {
+    name: 'checkpoint is published before the entry logs are synced',
+    disk: (inner) =>
+      diskLike(inner, {
+        open: async (path, options) => (options?.syncEachWrite ? inner.open(path, options) : fileWithLateSync(await inner.open(path, options))),
+      }),
+  },
+  {
+    name: 'a ledger is closed at the own end although somebody else changed its record',
+    records: (inner) => ({
+      nextLedgerId: () => inner.nextLedgerId(),
+      create: (ledgerId, metadata) => inner.create(ledgerId, metadata),
+      read: (ledgerId) => inner.read(ledgerId),
+      write: async (ledgerId, metadata, version) => {
+        const stored = metadata.state === 'CLOSED' ? await inner.read(ledgerId) : undefined;
+        return inner.write(ledgerId, metadata, stored?.version ?? version);
+      },
+      delete: (ledgerId) => inner.delete(ledgerId),
+      list: () => inner.list(),
+      watch: (ledgerId, listener) => inner.watch(ledgerId, listener),
+    }),
+  },
+  {
+    name: 'a wiped bookie is trusted under its old name',
+    world: 'cluster',
+    cookies: (inner) => ({
+      read: () => Promise.resolve(undefined),
+      write: async (bookieId, bytes) => {
+        const stored = await inner.read(bookieId);
+        await inner.write(bookieId, bytes, stored?.version ?? 'absent');
+      },
+      delete: (bookieId, expected) => inner.delete(bookieId, expected),
+      list: () => inner.list(),
+    }),
+  },
+  {
+    name: 'repair changes the metadata before the copies are there',
+    world: 'cluster',
+    connection: (inner, node) =>
+      node.startsWith('ar')
+        ? changed(inner, {
+            append: (batch, done) => {
+              inner.append(decodeAppendBatch(Buffer.from(batch.bytes)), () => undefined);
+              queueMicrotask(() => done('OK'));
+            },
+          })
+        : inner,
   },
 ];

@@ -3,6 +3,9 @@ import type { Mutation } from './mutation.js';
 import { mutations } from './mutations.js';
 import { runSeed, watchRejections } from './run-seed.js';
 import { seedReport } from './seed-report.js';
+import { explore } from './tiny/explore.js';
+import { ProtocolWorld } from './tiny/protocol-world.js';
+import { findDefect, tinyCases, tinyDefects } from './tiny/tiny-worlds.js';
 
 t.setTimeout(100_000);
 watchRejections();
@@ -28,6 +31,30 @@ t.test('simulator: two runs that differ → reported', async (t) => {
   const result = await runSeed({ world: 'ledger', seed: 8 });
   t.equal(seedReport(result, { ...result, hash: '0' }).violation?.invariant, 'not deterministic');
 });
+
+t.test('simulator: some seeds of the world of clusters, and of a bookie alone → nothing is violated', async (t) => {
+  for (const world of ['cluster', 'bookie']) {
+    for (let seed = 1; seed <= 3; seed++) {
+      const { violation } = await runSeed({ world, seed });
+      t.equal(violation, undefined, `world ${world}, seed ${seed}: ${violation?.invariant}: ${violation?.text}`);
+    }
+  }
+});
+
+t.test('tiny worlds: the smallest one → all orders of events are tried, and keep all promises', async (t) => {
+  const [smallest] = tinyCases;
+  const { isExhausted, violation, states } = explore(new ProtocolWorld((smallest as (typeof tinyCases)[number]).options), { runsMax: 200_000 });
+  t.equal(violation, undefined);
+  t.ok(isExhausted);
+  t.ok(states > 5_000);
+});
+
+for (const defect of tinyDefects.filter(({ name }) => /Qa/.test(name))) {
+  t.test(`tiny worlds: ${defect.name} → found`, async (t) => {
+    let asked = 0;
+    t.match(findDefect(defect, () => asked++ > 200).violation?.text, /^I[36]: entry|^I6: closed/);
+  });
+}
 
 /** Those that the first seeds find; npm run sim:mutations looks for all of them. */
 for (const name of ['writer acknowledges at Qa - 1', 'bookie ignores fences', 'recovery does not fence', 'journal is not synced']) {

@@ -34,6 +34,28 @@ export const tinyCases: readonly TinyCase[] = [
   { name: 'main protocol: the same with 4 bookies and a request given up', options: { ...three, bookiesCount: 4, timeoutsMax: 1 } },
 ];
 
+export interface TinyDefect {
+  readonly name: string;
+  readonly options: ProtocolOptions;
+}
+
+/** Defects in the decisions themselves: each breaks a promise in one of the tiny worlds. */
+export const tinyDefects: readonly TinyDefect[] = [
+  { name: 'recovery reads do not fence', options: { ...three, defect: 'reads do not fence' } },
+  { name: 'an entry is acknowledged at Qa - 1', options: { ...three, defect: 'Qa - 1' } },
+  { name: 'Qw - Qa negatives count as enough', options: { ...three, defect: 'Qw - Qa negatives' } },
+  { name: 'metadata without compare-and-set', options: { ...three, defect: 'no compare-and-set' } },
+  { name: 'a writer confirms while its ensemble changes', options: { ...three, bookiesCount: 4, timeoutsMax: 1, defect: 'confirms while changing' } },
+  {
+    name: 'a bookie that forgot everything says that there is nothing',
+    options: { ...three, amnesiasMax: 1, defect: 'amnesia without limbo' },
+  },
+];
+
+export function findDefect({ options }: TinyDefect, isTimeOver: () => boolean): Exploration {
+  return explore(new ProtocolWorld(options), { runsMax: Number.POSITIVE_INFINITY, isTimeOver });
+}
+
 export interface TinyResult {
   readonly name: string;
   readonly exploration: Exploration;
