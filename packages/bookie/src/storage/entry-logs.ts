@@ -9,6 +9,7 @@ import type { LedgerCache } from './ledger-cache.js';
 import type { LedgerDirectories } from './ledger-directories.js';
 import { checkLogFiles, eachToRead, endOfIndex } from './load-log.js';
 import type { LogFiles } from './log-files.js';
+import { extentOf, type LogStatus, statusOf } from './log-status.js';
 import { UnsealedLogs } from './unsealed-logs.js';
 
 export interface EntryLogsOptions {
@@ -19,14 +20,6 @@ export interface EntryLogsOptions {
   /** Called in the turn in which a log is sealed: from then on its ledgers are found there. Not for those that are sealed already at start. */
   onSealed(log: LogExtent, ledgers: readonly LedgerRow[]): void;
   onDamaged(logId: number, why: string): void;
-}
-
-export interface LogStatus extends LogExtent {
-  /** `abandoned`: not written any more, and not sealed before the next start. `damaged`: named by the checkpoint, and not usable. */
-  state: 'open' | 'abandoned' | 'sealed' | 'damaged';
-  directory: string;
-  logPath: string;
-  indexPath: string;
 }
 
 /**
@@ -45,8 +38,8 @@ const unseenLogIds = 1 << 20;
 export class EntryLogs {
   readonly #options: EntryLogsOptions;
   readonly #unsealed = new UnsealedLogs();
-  /** Where a flush makes a log right now: to blame when that fails. */
-  #makingIn = '';
+  /** Where a flush makes a log, or wrote to one: to blame when that fails. */
+  #flushingTo = '';
   readonly #sealed = new Map<number, LogExtent>();
   readonly #damaged = new Map<number, LogExtent>();
   #retired: LogExtent[] = [];
@@ -125,14 +118,10 @@ export class EntryLogs {
   /** All logs now, oldest first. */
   status(): LogStatus[] {
     const { files } = this.#options;
-    const describe = (log: LogExtent, state: LogStatus['state']): LogStatus => {
-      const { logId } = log;
-      return { ...log, state, directory: files.directoryOf(logId), logPath: files.logPath(logId), indexPath: files.indexPath(logId) };
-    };
     return [
-      ...[...this.#sealed.values()].map((log) => describe(log, 'sealed')),
-      ...[...this.#damaged.values()].map((log) => describe(log, 'damaged')),
-      ...this.#unsealed.all.map((log) => describe(extentOf(log), this.#unsealed.isWritten(log) ? 'open' : 'abandoned')),
+      ...[...this.#sealed.values()].map((log) => statusOf(log, 'sealed', files)),
+      ...[...this.#damaged.values()].map((log) => statusOf(log, 'damaged', files)),
+      ...this.#unsealed.all.map((log) => statusOf(extentOf(log), this.#unsealed.isWritten(log) ? 'open' : 'abandoned', files)),
     ].sort((a, b) => a.logId - b.logId);
   }
 
@@ -209,10 +198,17 @@ export class EntryLogs {
     }
   }
 
-  /** Seals the log for flushes, or that for compaction: the next {@link open} makes a new one. */
+  /** Seals the log for flushes, or that for compaction: the next {@link open} makes a new one. One whose directory fails meanwhile is abandoned instead. */
   async seal(isCompacted = false): Promise<void> {
     const log = isCompacted ? this.compacted : this.current;
-    if (log !== undefined) await this.#seal(log);
+    if (log === undefined) return;
+    try {
+      await this.#seal(log);
+    } catch (error) {
+      const isTakenOut = this.#options.directories.takeOut(log.directory, error);
+      if (isTakenOut || log.isTorn) this.#abandon(log);
+      if (!isTakenOut) throw error;
+    }
   }
 
   /** Seals those that were abandoned for want of room, where there is room again; before a flush. */
@@ -284,6 +280,7 @@ export class EntryLogs {
 
   /** What a flush wrote since the last commit did not work out: it is forgotten, and the log with it if it cannot be trusted any more. */
   rollBack(): void {
+    this.#flushingTo = this.current?.directory ?? this.#flushingTo;
     this.current?.rollBack();
     if (this.current?.isTorn) this.#abandon(this.current);
   }
@@ -294,7 +291,7 @@ export class EntryLogs {
    */
   leaveDirectory(error: unknown): string | undefined {
     const { directories } = this.#options;
-    const directory = this.current?.directory ?? this.#makingIn;
+    const directory = this.#flushingTo;
     const isLeft = diskErrors.FULL.is(error) ? directories.leaveFull(directory) : directories.takeOut(directory, error);
     if (isLeft && this.current !== undefined) this.#abandon(this.current);
     return isLeft ? directory : undefined;
@@ -367,9 +364,9 @@ export class EntryLogs {
   async #directoryFor(isCompacted: boolean): Promise<string> {
     const { directories } = this.#options;
     if (isCompacted) return directories.emptiest();
-    this.#makingIn = '';
-    this.#makingIn = await directories.emptiest();
-    return this.#makingIn;
+    this.#flushingTo = '';
+    this.#flushingTo = await directories.emptiest();
+    return this.#flushingTo;
   }
 
   /** One that is empty is left to nobody: not even its header is durable. */
@@ -399,8 +396,4 @@ export class EntryLogs {
 
 function posixDirectory(path: string): string {
   return path.slice(0, path.lastIndexOf('/'));
-}
-
-function extentOf(log: OpenLog): LogExtent {
-  return { logId: log.logId, logBytes: log.logBytes, indexBytes: log.indexBytes, isSealed: false, isCompacted: log.isCompacted };
 }

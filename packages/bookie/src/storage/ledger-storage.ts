@@ -2,7 +2,7 @@ import { type Clock, type Disk, diskErrors, type Logger } from '@daybook/runtime
 import type { JournalMarks } from '../journal/journal-mark.js';
 import { Checkpoints } from './checkpoint.js';
 import type { Checkpoint } from './checkpoint-format.js';
-import { EntryLogs, type LogStatus } from './entry-logs.js';
+import { EntryLogs } from './entry-logs.js';
 import { EntryReader, type FoundBadEntry, type ReadResult } from './entry-reader.js';
 import { flushHalf } from './flush.js';
 import type { RebuiltIndex } from './index-rebuild.js';
@@ -12,6 +12,7 @@ import { LedgerMap } from './ledger-map.js';
 import { LedgerStates } from './ledger-state.js';
 import { LedgerStateFile } from './ledger-state-file.js';
 import { LogFiles } from './log-files.js';
+import type { LogStatus } from './log-status.js';
 import { LogUsage } from './log-usage.js';
 import { ReadCache } from './read-cache.js';
 import type { ScrubbedStorage } from './scrubber.js';

@@ -2,10 +2,10 @@ import { type Clock, DaybookError, type Disk, type Logger, TaskSet, type Timer }
 import { bookieErrors } from '../errors.js';
 import type { BadEntries, BadEntry } from './bad-entries.js';
 import { encodeLogHeader } from './entry-log-format.js';
-import type { LogStatus } from './entry-logs.js';
 import { type RebuiltIndex, rebuildIndex } from './index-rebuild.js';
 import { checkLog, type LogFindings } from './log-check.js';
-import { Pacer } from './pacer.js';
+import type { LogStatus } from './log-status.js';
+import { RateLimit } from './rate-limit.js';
 import { syncOrFail } from './sync-or-fail.js';
 
 /** What the scrubber needs of the storage. */
@@ -62,7 +62,7 @@ export interface ScrubStatus {
 export class Scrubber {
   readonly #options: ScrubberOptions;
   readonly #tasks: TaskSet;
-  readonly #pacer: Pacer;
+  readonly #rate: RateLimit;
   #running: Promise<ScrubReport> | undefined;
   #timer: Timer | undefined;
   #bytesDone = 0;
@@ -71,7 +71,7 @@ export class Scrubber {
 
   constructor(options: ScrubberOptions) {
     this.#options = options;
-    this.#pacer = new Pacer(options.clock, options.bytesPerSecond);
+    this.#rate = new RateLimit(options.clock, options.bytesPerSecond);
     this.#tasks = new TaskSet((error, name) => options.logger.error({ error, task: name }, 'a check of the entry logs failed'));
   }
 
@@ -153,7 +153,7 @@ export class Scrubber {
     try {
       findings = await checkLog(this.#options.disk, log, async (bytes) => {
         this.#bytesDone += bytes;
-        await this.#pacer.take(bytes, stop);
+        await this.#rate.take(bytes, stop);
       });
     } catch (error) {
       if (!(error instanceof DaybookError)) throw error;
