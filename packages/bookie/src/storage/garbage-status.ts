@@ -44,6 +44,7 @@ export interface GarbageLog {
   hasHoles: boolean;
   /** Undefined until it was measured. */
   liveBytes: number | undefined;
+  liveEntries: number | undefined;
   liveShare: number | undefined;
 }
 
@@ -136,6 +137,7 @@ export function garbageLogs({ entryLogs: logs, usage }: LedgerStorage): GarbageL
       hasHoles: logs.hasHoles(logId),
       bytes: logBytes,
       liveBytes: use?.liveBytes,
+      liveEntries: use?.liveEntries,
       liveShare: use && use.bytes > 0 ? liveShare(use) : undefined,
     };
   });

@@ -44,7 +44,7 @@ export class LedgerMapWriter {
       await file.writeAt(0, encodeMapHeader(mapId));
       return writer;
     } catch (error) {
-      await file.close();
+      await writer.discard();
       throw error;
     }
   }
@@ -76,22 +76,28 @@ export class LedgerMapWriter {
     this.#used = 0;
   }
 
-  /** `logs`: those whose ledgers are in it, with the bytes of their indexes. */
+  /** `logs`: those whose ledgers are in it, with the bytes of their indexes. When it rejects, nothing remains. */
   async finish(logs: ReadonlyMap<number, number>): Promise<void> {
     try {
-      const inLastBlock = this.#used % mapBlockBytes;
-      if (inLastBlock > 0) this.#endBlock(this.#used - inLastBlock);
-      if (this.#used > 0) await this.flush();
-      const tables = encodeTables(this.#blockTable, logs);
-      const { mapId, rowsCount } = this;
-      const trailer = encodeMapTrailer({ mapId, rowsCount, logsCount: logs.size, tablesCrc: crc32c(tables) });
-      await this.#file.writeAt(this.#writtenTo, Buffer.concat([tables, trailer]));
-      await syncOrFail(() => this.#file.sync());
-    } finally {
-      await this.#file.close();
+      await this.#end(logs);
+    } catch (error) {
+      await this.discard();
+      throw error;
     }
+    await this.#file.close();
     await this.#disk.rename(`${this.path}.new`, this.path);
     await syncOrFail(() => this.#disk.syncDirectory(this.#directory));
+  }
+
+  async #end(logs: ReadonlyMap<number, number>): Promise<void> {
+    const inLastBlock = this.#used % mapBlockBytes;
+    if (inLastBlock > 0) this.#endBlock(this.#used - inLastBlock);
+    if (this.#used > 0) await this.flush();
+    const tables = encodeTables(this.#blockTable, logs);
+    const { mapId, rowsCount } = this;
+    const trailer = encodeMapTrailer({ mapId, rowsCount, logsCount: logs.size, tablesCrc: crc32c(tables) });
+    await this.#file.writeAt(this.#writtenTo, Buffer.concat([tables, trailer]));
+    await syncOrFail(() => this.#file.sync());
   }
 
   /** Instead of `finish`: nothing remains. */

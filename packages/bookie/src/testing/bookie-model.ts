@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import type { EntryId, LedgerId } from '@daybook/proto';
+import type { BookieCode, EntryId, LedgerId } from '@daybook/proto';
 import { type BatchOptions, entryOf, testKey } from './batches.js';
 import { appended, type SimBookie } from './sim-bookie.js';
 
@@ -22,17 +22,27 @@ export class BookieModel {
 
   /** Appends and notes the outcome when there is one. */
   append(sim: SimBookie, options: BatchOptions): Promise<void> {
+    return this.#append(sim, options).then(() => undefined);
+  }
+
+  /** Copies entries that are on other bookies; resolves to the answer. */
+  recover(sim: SimBookie, options: BatchOptions): Promise<BookieCode> {
+    return this.#append(sim, { ...options, isRecovery: true });
+  }
+
+  #append(sim: SimBookie, options: BatchOptions): Promise<BookieCode> {
     const ledger = this.#ledger(options.ledger);
     const wasFenced = ledger.isFenced && !options.isRecovery;
     const ids = Array.from({ length: options.count }, (_, i) => options.first + i * (options.step ?? 1));
     for (const id of ids) if (!ledger.acknowledged.has(id)) ledger.possible.set(id, options.bytes ?? 40);
     return appended(sim.service, options).then((code) => {
       if (wasFenced) assert.notEqual(code, 'OK', `an append to fenced ledger ${options.ledger}`);
-      if (code !== 'OK') return;
+      if (code !== 'OK') return code;
       for (const id of ids) {
         ledger.acknowledged.set(id, options.bytes ?? 40);
         ledger.possible.delete(id);
       }
+      return code;
     });
   }
 
@@ -41,9 +51,10 @@ export class BookieModel {
     ledger.mayBeFenced = true;
     const acknowledged = Math.max(-1, ...ledger.acknowledged.keys());
     const reply = await sim.service.fence({ ledgerId: ledgerId as LedgerId, masterKey: testKey });
-    if (reply.code !== 'OK' && reply.code !== 'NO_ENTRY') return;
+    if (reply.code !== 'OK' && reply.code !== 'NO_ENTRY' && reply.code !== 'NO_LEDGER') return;
     ledger.isFenced = true;
-    if (acknowledged < 0) return;
+    // With a log that cannot be read, an older entry is the newest known: those who ask go on from there, and meet the damage.
+    if (acknowledged < 0 || ledger.isDeleted || this.mayBeUnreadable) return;
     assert.equal(reply.code, 'OK', 'a fence answers with the last entry');
     assert.ok(
       Number((reply.lastEntry as Buffer).readBigInt64BE(8)) >= acknowledged,
@@ -55,10 +66,13 @@ export class BookieModel {
   async read(sim: SimBookie, ledgerId: number, first: number, count: number): Promise<void> {
     const ledger = this.#ledger(ledgerId);
     const mustBeThere = ledger.acknowledged.has(first);
+    const { bookie } = sim;
     const entryIds = Array.from({ length: count }, (_, i) => (first + i) as EntryId);
     const reply = await sim.service.read({ ledgerId: ledgerId as LedgerId, entryIds, bytesMax: 1500 });
-    if (mustBeThere && !ledger.isDeleted)
-      assert.ok(['OK', 'UNAVAILABLE', this.#unreadable].includes(reply.code), `acknowledged entry ${first} of ledger ${ledgerId}: ${reply.code}`);
+    if (mustBeThere && !ledger.isDeleted) {
+      const codes = ['OK', 'UNAVAILABLE', bookie?.state === 'failed' ? 'IO_ERROR' : this.#unreadable];
+      assert.ok(codes.includes(reply.code), `acknowledged entry ${first} of ledger ${ledgerId}: ${reply.code}`);
+    }
     for (const [i, entry] of reply.entries.entries()) this.#checkEntry(ledgerId, first + i, entry);
   }
 
@@ -77,14 +91,29 @@ export class BookieModel {
           found.push(id);
         }
       }
-      await this.#verifyLists(sim, ledgerId, found);
+      // Of a deleted one the rest may go at any moment.
+      if (!ledger.isDeleted) await this.#verifyLists(sim, ledgerId, found);
     }
     await this.#verifyFences(sim);
   }
 
-  /** The ledger is gone from metadata. */
+  /** The ledger is gone from metadata, or belongs to other bookies. */
   delete(ledgerId: number): void {
     this.#ledger(ledgerId).isDeleted = true;
+  }
+
+  /** These entries of it were copied here again, and the cluster counts on them. */
+  bringBack(ledgerId: number, entries: ReadonlyMap<number, number>): void {
+    const ledger = this.#ledger(ledgerId);
+    ledger.isDeleted = false;
+    for (const [id, bytes] of ledger.acknowledged) ledger.possible.set(id, bytes);
+    ledger.acknowledged = new Map(entries);
+    for (const id of entries.keys()) ledger.possible.delete(id);
+  }
+
+  /** What was acknowledged of a ledger: entry ids, and the bytes of their payloads. */
+  acknowledged(ledgerId: number): ReadonlyMap<number, number> {
+    return this.#ledger(ledgerId).acknowledged;
   }
 
   /** Every deleted ledger is unknown, after garbage collection. */
@@ -139,8 +168,9 @@ export class BookieModel {
 
   async #verifyFences(sim: SimBookie): Promise<void> {
     for (const [ledgerId, ledger] of this.#ledgers) {
-      if (!ledger.isFenced || ledger.isDeleted) continue;
-      assert.equal(await sim.append({ ledger: ledgerId, first: 1_000_000, count: 1 }), 'FENCED', `ledger ${ledgerId} stays fenced`);
+      if (!ledger.isFenced) continue;
+      const code = await sim.append({ ledger: ledgerId, first: 1_000_000, count: 1 });
+      assert.equal(code, 'FENCED', `ledger ${ledgerId} stays fenced, deleted or not`);
     }
   }
 }

@@ -1,1 +1,2 @@
 export { type BookieLifeOptions, runBookieLife } from './bookie-life.js';
+export { type GarbageLifeOptions, type GarbageLifeReport, runGarbageLife } from './garbage-life.js';
