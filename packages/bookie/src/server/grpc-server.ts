@@ -1,4 +1,5 @@
 import type { Http2Server, ServerHttp2Session } from 'node:http2';
+import type { Socket } from 'node:net';
 import {
   type Addressed,
   type AppendReply,
@@ -78,8 +79,12 @@ export async function startBookieServer(options: BookieServerOptions): Promise<B
     });
   });
   widenWindows(server, options.logger);
+  const endConnections = connectionsOf(server);
   options.logger.info({ port }, 'bookie is listening');
-  const close = async (): Promise<void> => server.forceShutdown();
+  const close = async (): Promise<void> => {
+    server.forceShutdown();
+    endConnections();
+  };
   return { port, close, [Symbol.asyncDispose]: close };
 }
 
@@ -221,4 +226,19 @@ function widenWindows(server: Server, logger: Logger): void {
       session.settings({ initialWindowSize: windowBytes });
     });
   }
+}
+
+/** Ends all connections. A shutdown alone leaves those open whose other side does not end them too, and the process alive with them. */
+function connectionsOf(server: Server): () => void {
+  const { http2Servers } = server as unknown as { http2Servers?: Map<Http2Server, unknown> };
+  const sockets = new Set<Socket>();
+  for (const http2Server of http2Servers?.keys() ?? []) {
+    http2Server.on('connection', (socket: Socket) => {
+      sockets.add(socket);
+      socket.once('close', () => sockets.delete(socket));
+    });
+  }
+  return () => {
+    for (const socket of sockets) socket.destroy();
+  };
 }

@@ -1,5 +1,5 @@
 import { type Bookie, bookieErrors } from '@daybook/bookie';
-import { type AdminRoute, bookieRoutes } from '@daybook/bookie/admin';
+import { type AdminRoute, bookieRoutes, garbageRoutes } from '@daybook/bookie/admin';
 import type { ConnectBookie } from '@daybook/ledger';
 import { connectGrpcBookie } from '@daybook/ledger/grpc';
 import { createLedgerRecords, type MetadataStore } from '@daybook/metadata';
@@ -34,7 +34,12 @@ export function bookieAdmin(options: BookieAdminOptions): { routes: AdminRoute[]
   };
   const repair = repairRoutes(open);
   return {
-    routes: [...bookieRoutes({ ...options, ...parts, nextLedgerId: () => records.nextLedgerId() }), ...clusterRoutes(open), ...repair.routes],
+    routes: [
+      ...garbageRoutes(bookie.garbageCollector, parts.logger),
+      ...bookieRoutes({ ...options, ...parts, nextLedgerId: () => records.nextLedgerId() }),
+      ...clusterRoutes(open),
+      ...repair.routes,
+    ],
     close: async () => {
       isClosed = true;
       await repair.close();
