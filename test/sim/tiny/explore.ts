@@ -41,7 +41,7 @@ interface Fork {
 }
 
 /** More forks than this are not kept waiting: then the youngest goes on, and the search takes little memory. */
-const forksMax = 4_000;
+const forksMax = 150_000;
 
 /**
  * All orders of everything that may happen: each run goes on from a place where something else could have happened, until it ends or comes to a state that

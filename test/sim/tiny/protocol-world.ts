@@ -1,4 +1,4 @@
-import type { BookieId, LedgerMetadata } from '@daybook/proto';
+import type { LedgerMetadata } from '@daybook/proto';
 import type { TinyWorld } from './explore.js';
 import { type Message, TinyBookie, textOf } from './tiny-bookie.js';
 import { type Choice, type ProtocolOptions, placesIn, type TinyNet } from './tiny-net.js';
@@ -84,9 +84,7 @@ export class ProtocolWorld implements TinyWorld, TinyNet {
   fingerprint(): string {
     const clients = [this.writer, ...this.recoverers];
     const bookies = this.bookies.map((bookie) => {
-      const messages = this.#messages
-        .filter((message) => message.bookie === bookie.id)
-        .map((message) => textOf({ ...message, bookie: '' as BookieId }));
+      const messages = this.#messages.filter((message) => message.bookie === bookie.id).map((message) => textOf(message));
       return `${bookie.fingerprint()}${placesIn(this.record, bookie.id)}${clients.map((client) => client.viewOf(bookie.id)).join(';')}${messages.sort().join('|')}`;
     });
     const { state, lastEntryId } = this.record;
@@ -119,9 +117,13 @@ export class ProtocolWorld implements TinyWorld, TinyNet {
     for (const [place, message] of this.#messages.entries()) {
       // Appends of one sender to one bookie keep their order.
       if (message.kind === 'append' && this.#hasEarlier(place, message)) continue;
-      choices.push({ text: () => textOf(message), run: () => this.#deliver(message) });
+      choices.push({
+        text: () => `${message.bookie} ${message.reply === undefined ? '<' : '>'} ${textOf(message)}`,
+        run: () => this.#deliver(message),
+      });
       if (message.reply !== undefined || message.isGivenUp === true || this.#timeouts >= this.options.timeoutsMax) continue;
-      if (this.#clientOf(message).awaits(message)) choices.push({ text: () => `given up: ${textOf(message)}`, run: () => this.#giveUp(message) });
+      if (this.#clientOf(message).awaits(message))
+        choices.push({ text: () => `given up: ${message.bookie} < ${textOf(message)}`, run: () => this.#giveUp(message) });
     }
     for (const client of clients) for (const choice of client.choices()) choices.push(choice);
     if (this.#amnesias < this.options.amnesiasMax) {

@@ -20,10 +20,21 @@ export interface Message {
   readonly reply?: TinyReply;
 }
 
-/** Two that have the same text are the same. */
-export function textOf({ kind, from, bookie, entryId, lac, isRecovery, admission, isGivenUp, reply }: Message): string {
+const texts = new WeakMap<Message, string>();
+
+/** Two messages at one bookie that have the same text are the same. */
+export function textOf(message: Message): string {
+  let text = texts.get(message);
+  if (text === undefined) {
+    text = describe(message);
+    texts.set(message, text);
+  }
+  return text;
+}
+
+function describe({ kind, from, entryId, lac, isRecovery, admission, isGivenUp, reply }: Message): string {
   const what = `${from} ${kind}${isRecovery === true ? ' (recovery)' : ''} ${entryId ?? ''}.${lac ?? ''}.${admission ?? ''}`;
-  return `${what}${isGivenUp === true ? ' late' : ''} ${reply === undefined ? `> ${bookie}` : `< ${bookie} ${reply.code} ${reply.lac ?? ''}`}`;
+  return `${what}${isGivenUp === true ? ' late' : ''}${reply === undefined ? '' : ` ${reply.code} ${reply.lac ?? ''}`}`;
 }
 
 /** Entries and a fence, durable at once. */

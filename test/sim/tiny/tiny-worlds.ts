@@ -41,7 +41,7 @@ export interface TinyDefect {
 
 /** Defects in the decisions themselves: each breaks a promise in one of the tiny worlds. */
 export const tinyDefects: readonly TinyDefect[] = [
-  { name: 'recovery reads do not fence', options: { ...three, defect: 'reads do not fence' } },
+  { name: 'recovery reads do not fence', options: { ...three, bookiesCount: 2, ensembleSize: 2, writeQuorumSize: 2, defect: 'reads do not fence' } },
   { name: 'an entry is acknowledged at Qa - 1', options: { ...three, defect: 'Qa - 1' } },
   { name: 'Qw - Qa negatives count as enough', options: { ...three, defect: 'Qw - Qa negatives' } },
   { name: 'metadata without compare-and-set', options: { ...three, defect: 'no compare-and-set' } },
