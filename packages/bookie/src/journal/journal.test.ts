@@ -333,3 +333,26 @@ t.test('journal: room for a commit but not for zeros ahead of it → durable; ze
     );
   }
 });
+
+t.test('journal: killed in the middle of a commit, replayed from the memory of the system, then the power fails → replayed again', async (t) => {
+  let longest = 0;
+  for (let seed = 0; seed < 60; seed++) {
+    const world = new World(seed);
+    const journal = await world.open(undefined, { prefillBytes: 8192 });
+    await world.queue.complete(world.append(journal, 'first'));
+    let writes = 0;
+    world.disk.beforeOperation = ({ kind }) => {
+      if (kind === 'write') writes++;
+    };
+    for (const text of texts(5, 700)) void world.append(journal, text);
+    await world.queue.run({ until: () => writes > 0 });
+    world.disk.kill();
+    world.reboot();
+    const { bodies, end } = await world.replay();
+    longest = Math.max(longest, bodies.length);
+    await world.open(end);
+    world.crash('none');
+    t.strictSame((await world.replay()).bodies, bodies, `seed ${seed}`);
+  }
+  t.ok(longest > 1, 'some of the commit was seen');
+});

@@ -1,5 +1,6 @@
 import type { Disk } from '@daybook/runtime';
 import { bookieErrors } from '../errors.js';
+import { syncOrFail } from '../storage/sync-or-fail.js';
 import type { JournalDirectory } from './journal-directory.js';
 import { decodeFileHeader, type FileHeader, fileHeaderBytes, journalFileName } from './journal-format.js';
 import type { JournalMark } from './journal-mark.js';
@@ -39,7 +40,21 @@ export async function replayJournal(options: ReplayOptions): Promise<JournalMark
     if (replayed === undefined) await options.directory.removeFile(fileId);
     else end = replayed;
   }
+  if (end !== undefined && fileIds.includes(end.fileId)) await makeDurable(options, end.fileId);
   return end;
+}
+
+/**
+ * The process before may have been killed in the middle of a write: then what was read just now may be in the system's memory only. The next file will say
+ * that it is there, so it has to be, even if the power fails next.
+ */
+async function makeDurable({ disk, directory }: ReplayOptions, fileId: number): Promise<void> {
+  const file = await disk.open(directory.pathOf(fileId), { mode: 'write' });
+  try {
+    await syncOrFail(() => file.sync());
+  } finally {
+    await file.close();
+  }
 }
 
 function filesToReplay({ directory, mark }: ReplayOptions): number[] {
