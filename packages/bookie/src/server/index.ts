@@ -1,4 +1,5 @@
 export {
+  type AdminMethod,
   type AdminRequest,
   type AdminRoute,
   booleanField,
