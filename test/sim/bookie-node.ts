@@ -161,8 +161,6 @@ class ObservedBookie implements BookieService {
   readonly #inner: BookieService;
   readonly #name: string;
   readonly #world: World;
-  /** Answered without being durable, until they are forced. */
-  readonly #deferred = new Map<number, readonly number[]>();
 
   constructor(inner: BookieService, name: string, world: World) {
     this.bookieId = inner.bookieId;
@@ -176,7 +174,7 @@ class ObservedBookie implements BookieService {
     const entryIds = Array.from({ length: batch.count }, (_, i) => batch.entryIdAt(i) as number);
     const wasFenced = this.#world.fences(this.#name).has(ledgerId);
     this.#inner.append(batch, (code) => {
-      if (batch.isDeferredSync && code === 'OK') this.#deferred.set(ledgerId, [...(this.#deferred.get(ledgerId) ?? []), ...entryIds]);
+      if (batch.isDeferredSync && code === 'OK') this.#world.deferred(this.#name, ledgerId).push(...entryIds);
       else this.#world.history.tell({ kind: 'bookie append', bookie: this.#name, ledgerId, entryIds, code, isRecovery, wasFenced });
       done(code);
     });
@@ -208,8 +206,8 @@ class ObservedBookie implements BookieService {
   }
 
   async force(request: ForceRequest): Promise<CodeReply> {
-    const { ledgerId } = request;
-    const entryIds = this.#deferred.get(ledgerId) ?? [];
+    const { ledgerId, lastEntryId } = request;
+    const entryIds = this.#world.deferred(this.#name, ledgerId).filter((entryId) => entryId <= lastEntryId);
     const reply = await this.#inner.force(request);
     const seen = { bookie: this.#name, ledgerId, entryIds, code: reply.code, isRecovery: false, wasFenced: false };
     this.#world.history.tell({ kind: 'bookie append', ...seen });

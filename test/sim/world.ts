@@ -81,6 +81,7 @@ export class World {
   /** In `safety` things go wrong; in `liveness` everything has to come to an end. */
   phase: 'safety' | 'liveness' = 'safety';
   readonly #sessions = new Set<NodeSession>();
+  readonly #deferred = new Map<string, number[]>();
   readonly #fences = new Map<string, Set<number>>();
   onWiped: ((bookie: string) => void) | undefined;
   onBookieGone: ((bookie: BookieNode) => void) | undefined;
@@ -135,6 +136,14 @@ export class World {
     return fences;
   }
 
+  /** Entries that a bookie answered without making them durable, until they are forced; also by a process that is gone: killed only, it has them after all. */
+  deferred(bookie: string, ledgerId: number): number[] {
+    const key = `${bookie} ${ledgerId}`;
+    const entryIds = this.#deferred.get(key) ?? [];
+    this.#deferred.set(key, entryIds);
+    return entryIds;
+  }
+
   bookieGone(bookie: BookieNode): void {
     this.onBookieGone?.(bookie);
   }
@@ -144,6 +153,7 @@ export class World {
     this.claims.wiped(name);
     this.onWiped?.(name);
     this.#fences.delete(name);
+    for (const key of this.#deferred.keys()) if (key.startsWith(`${name} `)) this.#deferred.delete(key);
   }
 
   /** After each start: does it still have what it acknowledged? */
