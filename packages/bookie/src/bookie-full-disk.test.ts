@@ -288,6 +288,8 @@ t.test('metrics: say which disk is full, what is kept back, and that the bookie 
   const text = await metrics.text();
   t.match(text, /daybook_bookie_disk_full\{directory="\/data\/ledgers"\} 1/);
   t.match(text, /daybook_bookie_writable 0/);
+  t.match(text, /daybook_bookie_journal_files\{directory="\/data\/journal"\} 1/);
+  t.match(text, /daybook_bookie_limbo 0/);
   await sim.close();
 });
 

@@ -1,5 +1,6 @@
 import type { BookieCode } from '@daybook/proto';
 import { type Counter, type Histogram, type MetricFamily, type Metrics, sizeBytesBuckets } from '@daybook/runtime';
+import type { JournalStatus } from './journal/journals.js';
 import type { DirectoryStatus } from './storage/disk-monitor.js';
 import type { StorageStats } from './storage/ledger-storage.js';
 import type { ScrubStatus } from './storage/scrubber.js';
@@ -12,6 +13,9 @@ export interface BookieGauges {
   isWritable: boolean;
   isJournalSynced: boolean;
   disks: readonly DirectoryStatus[];
+  journals: readonly JournalStatus[];
+  isLimbo: boolean;
+  takesRecovery: boolean;
   badEntriesListed: number;
   badEntriesFound: number;
   scrub: ScrubStatus | undefined;
@@ -76,6 +80,20 @@ export class BookieMetrics {
     gauge('scrub_running', '1 while the entry logs are checked', (now) => (now.scrub?.isRunning ? 1 : 0));
     gauge('scrub_bytes_done', 'Checked by the pass that runs, or ran last', (now) => now.scrub?.bytesDone ?? 0);
     gauge('scrub_last_seconds', 'How long the last complete check of the entry logs took', (now) => (now.scrub?.last?.durationMs ?? 0) / 1000);
+    gauge('limbo', '1 when its journal was repaired or its disks are new: nothing it lacks counts as absent', (now) => (now.isLimbo ? 1 : 0));
+    gauge('takes_recovery', '1 when entries are taken that a recovery copies here', (now) => (now.takesRecovery ? 1 : 0));
+    const perJournal = (name: string, help: string, value: (journal: JournalStatus) => number): void => {
+      this.#metrics.computedGauge({
+        name: `daybook_bookie_journal_${name}`,
+        help,
+        labels: ['directory'],
+        collect: (set) => {
+          for (const journal of gauges().journals) set(value(journal), { directory: journal.directory });
+        },
+      });
+    };
+    perJournal('files', 'Journal files that a start would replay, or part of', ({ filesCount }) => filesCount);
+    perJournal('spare_files', 'Used-up journal files that wait to be written over', ({ sparesCount }) => sparesCount);
     const perDisk = (name: string, help: string, value: (disk: DirectoryStatus) => number): void => {
       this.#metrics.computedGauge({
         name: `daybook_bookie_disk_${name}`,
