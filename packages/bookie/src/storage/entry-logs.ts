@@ -179,22 +179,22 @@ export class EntryLogs {
     return logs.sort((a, b) => a.logId - b.logId);
   }
 
-  /** The log for flushes, or that for compaction; a new one when there is none. */
+  /** The log for flushes, or that for compaction; a new one when there is none, in another directory if one fails. */
   async open(isCompacted = false): Promise<OpenLog> {
-    const known = isCompacted ? this.compacted : this.current;
-    if (known !== undefined) return known;
-    // The id is used up even if making the files fails half-way.
-    const logId = this.#nextLogId++;
-    const { disk, files } = this.#options;
-    const directory = await this.#directoryFor(isCompacted);
-    try {
-      const log = await OpenLog.create({ disk, directory, logId, isCompacted });
-      files.add(logId, directory);
-      this.#unsealed.set(log);
-      return log;
-    } catch (error) {
-      if (isCompacted) this.#options.directories.takeOut(directory, error);
-      throw error;
+    for (;;) {
+      const known = isCompacted ? this.compacted : this.current;
+      if (known !== undefined) return known;
+      // The id is used up even if making the files fails half-way.
+      const logId = this.#nextLogId++;
+      const { disk, files, directories } = this.#options;
+      const directory = await this.#directoryFor(isCompacted);
+      try {
+        const log = await OpenLog.create({ disk, directory, logId, isCompacted });
+        files.add(logId, directory);
+        this.#unsealed.set(log);
+      } catch (error) {
+        if (!directories.takeOut(directory, error)) throw error;
+      }
     }
   }
 
@@ -324,9 +324,17 @@ export class EntryLogs {
   /** Removes files that the published checkpoint does not name: the rest of what did not become part of one. */
   async removeLeftovers(): Promise<void> {
     const { disk, directories } = this.#options;
-    const paths = this.#leftovers;
+    const paths = this.#leftovers.filter((path) => !directories.hasFailed(posixDirectory(path)));
     this.#leftovers = [];
-    for (const path of paths) if (!directories.hasFailed(posixDirectory(path))) await disk.remove(path);
+    for (const path of paths) {
+      try {
+        await disk.remove(path);
+      } catch (error) {
+        if (!(error instanceof DaybookError)) throw error;
+        // Nobody counts on it: it may stay until the next checkpoint, or the next start.
+        this.#leftovers.push(path);
+      }
+    }
   }
 
   async close(): Promise<void> {
