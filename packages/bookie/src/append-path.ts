@@ -6,6 +6,7 @@ import type { Journals } from './journal/journals.js';
 import type { Lacs } from './lacs.js';
 import type { ReadOnlyMode } from './read-only-mode.js';
 import type { LedgerStorage } from './storage/ledger-storage.js';
+import { UndurableEntries } from './undurable-entries.js';
 
 export interface AppendPathOptions {
   storage: LedgerStorage;
@@ -32,6 +33,8 @@ interface Held {
 export class AppendPath {
   readonly #options: AppendPathOptions;
   readonly #deferred = new DeferredSyncs();
+  /** What is in the write cache but not (yet) in the journal. */
+  readonly undurable = new UndurableEntries();
   #held: Held[] = [];
   #heldBytes = 0;
   #needsRoom = false;
@@ -105,11 +108,14 @@ export class AppendPath {
     if (batch.isRecovery) storage.states.noteRecovery(ledgerId);
     storage.add(ledgerId, bytes);
     const record = { type: recordTypes.appendBatch, body: bytes, isPriority: batch.isRecovery };
-    if (batch.isDeferredSync) {
-      this.#deferred.handed(ledgerId);
-      journals.append(ledgerId, record, (outcome) => this.#deferred.settled(ledgerId, outcome === 'durable'));
-      answerSoon('OK', done);
-    } else journals.append(ledgerId, record, (outcome) => done(codeOf(outcome)));
+    const ids = this.undurable.handed(batch);
+    if (batch.isDeferredSync) this.#deferred.handed(ledgerId);
+    journals.append(ledgerId, record, (outcome) => {
+      this.undurable.settled(ledgerId, ids, outcome === 'durable');
+      if (batch.isDeferredSync) this.#deferred.settled(ledgerId, outcome === 'durable');
+      else done(codeOf(outcome));
+    });
+    if (batch.isDeferredSync) answerSoon('OK', done);
     this.#options.lacs.noteBatch(batch);
     this.#options.onChange();
     return true;

@@ -331,3 +331,23 @@ t.test(
     }
   },
 );
+
+t.test('full disk: an append that was refused → its entries are listed only where a power cut does not take them back', async (t) => {
+  for (let roomBytes = 0; roomBytes < 40_000; roomBytes += 1500) {
+    const sim = make({ seed: roomBytes });
+    await sim.start();
+    await sim.append({ ledger: 1, first: 0, count: 1 });
+    sim.disk.setCapacityBytes(usedNow(sim) + roomBytes);
+    let code = 'OK';
+    for (let first = 1; code === 'OK' && first < 100; first += 10) code = await sim.append({ ledger: 1, first, count: 10, bytes: 300 });
+    t.not(code, 'OK', `${roomBytes} bytes of room: the disk fills up`);
+    const before = await sim.list(1);
+    t.equal(before.code, 'OK');
+    sim.disk.setCapacityBytes(roomy);
+    await sim.restart('none');
+    const after = await sim.list(1);
+    const last = (runs: readonly { last: number }[]): number => runs.at(-1)?.last ?? -1;
+    t.ok(last(after.runs) >= last(before.runs), `${roomBytes} bytes of room: listed up to ${last(before.runs)}, then up to ${last(after.runs)}`);
+    await sim.close();
+  }
+});

@@ -150,10 +150,11 @@ export class StoredBookie implements BookieService {
   async listEntries(ledgerId: LedgerId): Promise<ListEntriesReply> {
     const refusal = this.#refusal();
     if (refusal !== undefined) return { code: refusal, runs: [] };
-    const { storage } = this.#parts;
+    const { storage, appends } = this.#parts;
     if (!storage.states.has(ledgerId)) return { code: this.#absent('NO_LEDGER'), runs: [] };
     try {
-      const runs = await storage.listEntries(ledgerId);
+      // Who asks counts copies that last: not what a crash could still take back.
+      const runs = appends.undurable.without(ledgerId, await storage.listEntries(ledgerId));
       if (storage.hasDamagedLogs) return { code: 'IO_ERROR', runs: [] };
       return { code: 'OK', runs: runs.map(({ first, last }) => ({ first: first as EntryId, last: last as EntryId })) };
     } catch (error) {

@@ -36,7 +36,7 @@ export interface BookieService {
   writeLac(request: WriteLacRequest): Promise<CodeReply>;
   /** `OK` when all appends of the ledger that this bookie has answered are durable, `lastEntryId` among them; `IO_ERROR` when something of it is lost. */
   force(request: ForceRequest): Promise<CodeReply>;
-  /** Which entries of a ledger this bookie holds. */
+  /** Which entries of a ledger this bookie holds durably: what is listed outlasts a crash. An entry on its way to the journal is not listed yet, though it can be read. */
   listEntries(ledgerId: LedgerId): Promise<ListEntriesReply>;
   /** Space on the ledger disks. */
   info(): Promise<BookieInfoReply>;
