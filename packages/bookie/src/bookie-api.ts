@@ -1,5 +1,5 @@
 import type { RegisteredBookie } from '@daybook/metadata';
-import type { BookieService, LedgerId } from '@daybook/proto';
+import type { BookieId, BookieService, LedgerId } from '@daybook/proto';
 import type { Clock, Disk, Logger, Metrics, Random } from '@daybook/runtime';
 import type { BookieState } from './bookie-service.js';
 import type { BookieConfig } from './config.js';
@@ -27,7 +27,7 @@ export interface BookieMetadata {
   /** Without it no ledger is ever deleted. */
   ledgers?: LedgerListing;
   /** Keeps repair away from a ledger that is about to be deleted here because it belongs to other bookies. */
-  guardReplication?: (ledgerId: LedgerId) => Promise<ReplicationGuard | undefined>;
+  guardReplication?: (ledgerId: LedgerId, bookieId: BookieId) => Promise<ReplicationGuard | undefined>;
   register(bookie: RegisteredBookie): Promise<Registration>;
 }
 

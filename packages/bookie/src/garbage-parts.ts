@@ -58,6 +58,7 @@ export function makeGarbageCollector(parts: GarbageParts): GarbageCollector {
 
 function makeDeletedLedgers({ storage, clock, config, limits, identity, metadata, onDeleted }: GarbageParts): DeletedLedgers | undefined {
   if (metadata?.ledgers === undefined) return undefined;
+  const guard = metadata.guardReplication;
   return new DeletedLedgers({
     storage,
     clock,
@@ -65,7 +66,7 @@ function makeDeletedLedgers({ storage, clock, config, limits, identity, metadata
     ledgers: metadata.ledgers,
     clusterId: identity.instanceId,
     instanceId: () => metadata.instanceId(),
-    ...(metadata.guardReplication && { guardReplication: metadata.guardReplication }),
+    ...(guard && { guardReplication: (ledgerId) => guard(ledgerId, identity.bookieId) }),
     metadataOpsPerSecond: config.gcMetadataOpRateLimit,
     ledgerAgeMsMin: limits.gcLedgerAgeMsMin,
     recoveryQuietMs: limits.gcRecoveryQuietMs,

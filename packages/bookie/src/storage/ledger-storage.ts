@@ -203,6 +203,9 @@ export class LedgerStorage implements ScrubbedStorage {
     const ranges = await this.map.rangesOf(ledgerId);
     if (!this.states.has(ledgerId) || !isStillGone()) return false;
     this.states.delete(ledgerId);
+    // Not only because of the flush, which leaves out what is deleted: when the ledger comes back meanwhile, nobody may find what is about to be dropped.
+    this.#writeCache.forget(ledgerId);
+    this.#readCache.forget(ledgerId);
     this.map.deleteLedger(ledgerId);
     for (const { logId } of ranges) this.usage.noteChange(logId);
     return true;

@@ -80,6 +80,12 @@ export class ReadCache {
     this.#nextOf.set(ledgerId, lastEntryId + 1);
   }
 
+  /** The ledger is gone. */
+  forget(ledgerId: number): void {
+    for (const key of this.#spansOf.get(ledgerId) ?? []) this.#spans.delete(key);
+    this.#nextOf.delete(ledgerId);
+  }
+
   clear(): void {
     this.#spans.clear();
     this.#spansOf.clear();

@@ -97,6 +97,11 @@ export class WriteCacheHalf {
     return this.#batches.lastId(this.#heads.get(ledgerId) ?? -1);
   }
 
+  /** The ledger is gone: nothing of it is found or flushed any more; its bytes are free with those of the others. */
+  forget(ledgerId: number): void {
+    this.#heads.delete(ledgerId);
+  }
+
   /** Ascending. */
   ledgerIds(): Float64Array {
     return Float64Array.from(this.#heads.keys()).sort();
@@ -184,6 +189,10 @@ export class WriteCache {
 
   lastId(ledgerId: number): number {
     return Math.max(this.#active.lastId(ledgerId), this.#flushing?.lastId(ledgerId) ?? -1);
+  }
+
+  forget(ledgerId: number): void {
+    for (const half of this.halves()) half.forget(ledgerId);
   }
 
   /** All halves that hold something, oldest first. */

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import type { BookieId } from '@daybook/proto';
+import type { BookieId, EntryId, LedgerId } from '@daybook/proto';
 import { below } from '@daybook/runtime';
 import { SimRandom } from '@daybook/runtime/sim';
 import { BookieModel } from './bookie-model.js';
@@ -253,6 +253,9 @@ class Life {
 
   async #copy(ledger: number, entries: readonly (readonly [number, number])[]): Promise<boolean> {
     for (const [first, bytes] of entries) {
+      // What is here already needs no copying; the first entry makes the ledger.
+      const { code: has } = await this.sim.service.read({ ledgerId: ledger as LedgerId, entryIds: [first as EntryId], bytesMax: 0 });
+      if (has === 'OK') continue;
       const code = await this.#model.recover(this.sim, { ledger, first, count: 1, bytes });
       if (code !== 'OK') return false;
     }
