@@ -4,9 +4,9 @@ import { createInterface } from 'node:readline';
 import { root } from './steps.mjs';
 
 /** A file that says nothing for so long hangs; one that works may take longer. */
-const silentMsMax = 180_000;
+const silentMsMax = 600_000;
 /** What one test may take unless it says otherwise. */
-const testSeconds = 120;
+const testSeconds = 600;
 const detailsLinesMax = 200;
 const errorLinesMax = 40;
 
