@@ -1,4 +1,5 @@
 import { type AppendBatch, type BookieCode, explicitLacOf, type ForceRequest, type WriteLacRequest } from '@daybook/proto';
+import { DaybookError } from '@daybook/runtime';
 import { DeferredSyncs } from './deferred-syncs.js';
 import type { JournalOutcome } from './journal/journal.js';
 import { encodeLacRecord, recordTypes } from './journal/journal-format.js';
@@ -123,7 +124,12 @@ export class AppendPath {
 
   /** `OK` when all appends answered so far are durable and `lastEntryId` is one of them. */
   async force({ ledgerId, lastEntryId }: ForceRequest): Promise<BookieCode> {
-    if ((await this.#options.storage.lastEntryId(ledgerId)) < lastEntryId) return 'IO_ERROR';
+    try {
+      if ((await this.#options.storage.lastEntryId(ledgerId)) < lastEntryId) return 'IO_ERROR';
+    } catch (error) {
+      if (error instanceof DaybookError) return 'IO_ERROR';
+      throw error;
+    }
     return this.#deferred.force(ledgerId);
   }
 

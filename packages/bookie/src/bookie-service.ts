@@ -111,7 +111,7 @@ export class StoredBookie implements BookieService {
     } catch (error) {
       return { code: this.#ioError(error, ledgerId) };
     }
-    if (last < 0) return { code: storage.hasDamagedLogs ? 'IO_ERROR' : this.#absent('NO_ENTRY') };
+    if (last < 0) return { code: this.#absent('NO_ENTRY') };
     const { code, entries } = await this.#readEntries(ledgerId, [last as EntryId], 0);
     const lastEntry = entries[0];
     if (lastEntry !== undefined) return { code, lastEntry };
@@ -155,7 +155,6 @@ export class StoredBookie implements BookieService {
     try {
       // Who asks counts copies that last: not what a crash could still take back.
       const runs = appends.undurable.without(ledgerId, await storage.listEntries(ledgerId));
-      if (storage.hasDamagedLogs) return { code: 'IO_ERROR', runs: [] };
       return { code: 'OK', runs: runs.map(({ first, last }) => ({ first: first as EntryId, last: last as EntryId })) };
     } catch (error) {
       return { code: this.#ioError(error, ledgerId), runs: [] };

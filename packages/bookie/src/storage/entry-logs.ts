@@ -43,7 +43,7 @@ export class EntryLogs {
   readonly #sealed = new Map<number, LogExtent>();
   readonly #damaged = new Map<number, LogExtent>();
   #retired: LogExtent[] = [];
-  #retiredCount = 0;
+  #changesCount = 0;
   /** Sealed ones with parts of which nobody can say what they were. */
   readonly #withHoles = new Set<number>();
   #leftovers: string[] = [];
@@ -136,15 +136,18 @@ export class EntryLogs {
     this.#damaged.delete(logId);
     const sealed = { ...log, indexBytes, isSealed: true };
     this.#sealed.set(logId, sealed);
+    this.#changesCount++;
     if (holeBytes > 0) this.#withHoles.add(logId);
     else this.#withHoles.delete(logId);
     if (damaged !== undefined) onSealed(sealed, ledgers);
     return true;
   }
 
-  /** Grows with each log that goes away: who looked for an entry in between has to look again before it says "not there". */
-  get retiredCount(): number {
-    return this.#retiredCount;
+  /**
+   * Grows when a log goes away, and when it becomes known what is in one: who looked for an entry meanwhile has to look again before it says "not there".
+   */
+  get changesCount(): number {
+    return this.#changesCount;
   }
 
   /** True for a log that is sealed, or is damaged: it cannot be said what is not in it. */
@@ -239,7 +242,7 @@ export class EntryLogs {
     if (log === undefined) return;
     this.#sealed.delete(logId);
     this.#retired.push(log);
-    this.#retiredCount++;
+    this.#changesCount++;
   }
 
   /** Logs that {@link extents} leaves out from now on: once that is published, {@link removeRetired} may remove their files. */

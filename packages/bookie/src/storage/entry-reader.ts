@@ -82,11 +82,11 @@ export class EntryReader {
   async #fromLog(ledgerId: number, entryIds: readonly number[], from: number, out: Output): Promise<Step> {
     const { logs, onBadEntry } = this.#parts;
     for (;;) {
-      const { retiredCount } = logs;
+      const { changesCount } = logs;
       const step = await this.#tryLogs(ledgerId, entryIds, from, out);
       if (step.is === 'taken' || step.is === 'full') return step;
       // Where a log went away meanwhile, the entry may have been moved to another one, past where was looked.
-      if (logs.retiredCount !== retiredCount) continue;
+      if (logs.changesCount !== changesCount) continue;
       if (step.is === 'error' && step.bad !== undefined) onBadEntry(step.bad);
       if (step.is === 'error' || !logs.hasDamaged) return step;
       return { is: 'error', error: bookieErrors.LOG_DAMAGED('an entry log', `entry ${entryIds[from]} may be in it`) };

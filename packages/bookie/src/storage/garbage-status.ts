@@ -108,12 +108,14 @@ export class GarbageTally {
     this.#counted.compacting = kind;
   }
 
-  /** A major one does the work of a minor one as well. */
+  /** A major one does the work of a minor one as well. One that could not do its work is tried again in the next round. */
   endCompaction(kind: CompactionKind, outcome: CompactionOutcome | undefined): void {
     const tally = this.#counted.compactions[kind];
     this.#counted.compacting = undefined;
-    this.#lastCompactionMs[kind] = this.#clock.monoMs();
-    if (kind === 'major') this.#lastCompactionMs.minor = this.#lastCompactionMs.major;
+    if (outcome?.is === 'done' || outcome?.is === 'out of time') {
+      this.#lastCompactionMs[kind] = this.#clock.monoMs();
+      if (kind === 'major') this.#lastCompactionMs.minor = this.#lastCompactionMs.major;
+    }
     tally.count++;
     tally.lastTimeMs = this.#clock.wallMs();
     tally.lastOutcome = outcome;

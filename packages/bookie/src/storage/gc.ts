@@ -1,5 +1,6 @@
 import { type Clock, DaybookError, type Logger, TaskSet, type Timer } from '@daybook/runtime';
 import { bookieErrors } from '../errors.js';
+import type { LogExtent } from './checkpoint-format.js';
 import type { CompactionOutcome, Compactor } from './compaction.js';
 import type { DeletedLedgers } from './deleted-ledgers.js';
 import type { OpenLog } from './entry-log.js';
@@ -60,6 +61,7 @@ export class GarbageCollector {
   #compaction: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
   #forcedCount = 0;
+  #suspendCalls = 0;
   #lastForeignMs: number;
   #lastHurryMs = Number.NEGATIVE_INFINITY;
   /** When the open logs were last seen to grow. */
@@ -113,6 +115,7 @@ export class GarbageCollector {
   }
 
   suspend(kinds: readonly CompactionKind[], by: Suspender = 'operator'): void {
+    this.#suspendCalls++;
     for (const kind of kinds) this.#suspended[kind].add(by);
   }
 
@@ -156,8 +159,12 @@ export class GarbageCollector {
 
   /** Starts a compaction, when there is one to start and none runs; resolves when it is over. */
   #beginCompaction(kind: CompactionKind | undefined): Promise<void> {
-    if (kind === undefined) return Promise.resolve();
-    this.#compaction ??= this.#inTask((stop) => this.#compact(kind, stop)).finally(() => {
+    return kind === undefined ? Promise.resolve() : this.#compacting((stop) => this.#compact(kind, stop));
+  }
+
+  /** Whoever writes the log for compaction: one at a time; resolves when this one, or the one that runs already, is over. */
+  #compacting(task: (stop: AbortSignal) => Promise<void>): Promise<void> {
+    this.#compaction ??= this.#inTask(task).finally(() => {
       this.#compaction = undefined;
     });
     return this.#compaction;
@@ -166,7 +173,8 @@ export class GarbageCollector {
   /** Resolves when the task is over, however it ends. */
   #inTask(task: (stop: AbortSignal) => Promise<void>): Promise<void> {
     return new Promise((resolve) => {
-      const isRun = this.#tasks.run('garbage collection', (stop) => task(stop).finally(resolve));
+      const guarded = (stop: AbortSignal) => this.#guarded('it stopped half-way', () => task(stop)).then(() => undefined);
+      const isRun = this.#tasks.run('garbage collection', (stop) => guarded(stop).finally(resolve));
       if (!isRun) resolve();
     });
   }
@@ -220,12 +228,11 @@ export class GarbageCollector {
   async #collectLogs(isForced: boolean, stop: AbortSignal): Promise<void> {
     const { storage, compactor, logger } = this.#options;
     const { entryLogs: logs, usage } = storage;
-    for (const isCompacted of [false, true]) {
-      const log = isCompacted ? logs.compacted : logs.current;
-      if (log === undefined || (isCompacted && compactor.isRunning) || !this.#isWorthSealing(log, isForced)) continue;
-      await storage.publishLogs(async () => {
-        if (logs.openLogs().includes(log)) await logs.seal(isCompacted);
-      });
+    if (logs.current !== undefined && this.#isWorthSealing(logs.current, isForced)) await this.#seal(logs.current);
+    // Nobody may be writing that one: in the place of a compaction.
+    if (this.#compaction === undefined && logs.compacted !== undefined && this.#isWorthSealing(logs.compacted, isForced)) {
+      const { compacted } = logs;
+      await this.#compacting(() => this.#seal(compacted));
     }
     await usage.refresh({
       stop,
@@ -233,21 +240,38 @@ export class GarbageCollector {
       onError: (logId, error) => compactor.noteFailure(logId, error),
     });
     let removed = 0;
-    for (const { logId, logBytes } of logs.sealed()) {
-      if (usage.known(logId)?.liveBytes !== 0 || logs.hasHoles(logId)) continue;
-      // Measured once more, so that it is true in the very turn in which the log goes (a ledger may have come back).
-      await usage.measure(logId, ({ liveBytes }) => {
-        if (liveBytes > 0 || !logs.isSealed(logId) || logs.hasHoles(logId)) return;
-        logs.retire(logId);
-        removed++;
-        this.#tally.noteRemovedLog(logBytes);
-      });
-    }
+    for (const log of logs.sealed()) if (await this.#retireIfDead(log)) removed++;
     if (removed > 0) {
       await storage.publishLogs();
       logger.info({ removed }, 'garbage collection: entry logs without anything live removed');
     }
     await storage.map.tidy(() => logs.sealed(), stop);
+  }
+
+  #seal(log: OpenLog): Promise<void> {
+    const { storage } = this.#options;
+    return storage.publishLogs(async () => {
+      if (storage.entryLogs.openLogs().includes(log)) await storage.entryLogs.seal(log.isCompacted);
+    });
+  }
+
+  async #retireIfDead({ logId, logBytes }: LogExtent): Promise<boolean> {
+    const { storage, compactor } = this.#options;
+    const { entryLogs: logs, usage } = storage;
+    if (usage.known(logId)?.liveBytes !== 0 || logs.hasHoles(logId)) return false;
+    let isRetired = false;
+    try {
+      // Measured once more, so that it is true in the very turn in which the log goes (a ledger may have come back).
+      await usage.measure(logId, ({ liveBytes }) => {
+        isRetired = liveBytes === 0 && logs.isSealed(logId) && !logs.hasHoles(logId);
+        if (isRetired) logs.retire(logId);
+      });
+    } catch (error) {
+      if (!(error instanceof DaybookError)) throw error;
+      if (logs.has(logId)) compactor.noteFailure(logId, error);
+    }
+    if (isRetired) this.#tally.noteRemovedLog(logBytes);
+    return isRetired;
   }
 
   /** An open log whose dead share would be compacted if it were sealed, when nothing was written to it for a while, or it is written too slowly to fill up. */
@@ -284,12 +308,12 @@ export class GarbageCollector {
   async #compact(kind: CompactionKind, stop: AbortSignal): Promise<void> {
     const { compactor, settings, logger } = this.#options;
     const { threshold, durationMsMax } = settings[kind];
-    const wasSuspended = this.#isSuspended(kind);
+    const callsBefore = this.#suspendCalls;
     this.#tally.beginCompaction(kind);
     let outcome: CompactionOutcome | undefined;
+    // Asked for by name although suspended: only a suspension that comes later ends it.
+    const isSuspended = (): boolean => this.#isSuspended(kind) && this.#suspendCalls !== callsBefore;
     await this.#guarded(`${kind} compaction stopped half-way`, async () => {
-      // Forced although suspended: only a suspension that comes later ends it.
-      const isSuspended = (): boolean => !wasSuspended && this.#isSuspended(kind);
       outcome = await compactor.run({ threshold, durationMsMax, stop, isSuspended });
     });
     this.#tally.endCompaction(kind, outcome);

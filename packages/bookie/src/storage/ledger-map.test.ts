@@ -7,11 +7,19 @@ import { buildIndexTable } from './index-table.js';
 import { LedgerCache } from './ledger-cache.js';
 import { LedgerDirectories } from './ledger-directories.js';
 import { LedgerMap } from './ledger-map.js';
+import { LedgerMapFile } from './ledger-map-file.js';
+import { LedgerMapWriter } from './ledger-map-writer.js';
 import { LogFiles } from './log-files.js';
 import type { LogRange } from './log-ranges.js';
 import { OpenIndex } from './open-index.js';
 
 const directory = '/data';
+/** Two rows, the block table, two logs. */
+const golden =
+  '0000000000000003000000000000000a00000000000000130000000000000001' +
+  '0000010000000000000000000000000000000002000000000000000000000002' +
+  '00000000000000039d0ce16c' +
+  '000000000000000100000000000000c80000000000000002000000000000012c';
 
 /** A ledger map over logs that consist of nothing but their index, and what it should say. */
 class World {
@@ -265,4 +273,37 @@ t.test('ledger map: disk full → stays in memory, and goes to a file when there
   await world.run(world.map.spill(world.sealed()));
   t.ok((await world.mapFiles()).length > 0);
   await world.check(t, 'with room again');
+});
+
+t.test('ledger map: golden bytes of a whole file → stay as they are and readable', async (t) => {
+  const queue = new EventQueue({ seed: 1 });
+  const disk = new SimDisk({ clock: new SimClock(queue) });
+  await queue.complete(disk.makeDirectory(directory));
+  const writer = await queue.complete(LedgerMapWriter.create(disk, directory, 5));
+  writer.add(3, { logId: 1, first: 10, last: 19 });
+  writer.add(2 ** 40, { logId: 2, first: 0, last: 2 ** 33 });
+  await queue.complete(
+    writer.finish(
+      new Map([
+        [2, 300],
+        [1, 200],
+      ]),
+    ),
+  );
+  const bytes = disk.peek(`${directory}/0000000000000005.map`) as Buffer;
+  t.equal(bytes.subarray(64, -64).toString('hex'), golden);
+  const files = new LogFiles(disk, 4);
+  const map = await queue.complete(
+    LedgerMapFile.open({ files, cache: new LedgerCache(files, 1 << 16) }, `${directory}/0000000000000005.map`, bytes.length),
+  );
+  t.strictSame(
+    [...map.logs],
+    [
+      [1, 200],
+      [2, 300],
+    ],
+  );
+  const found: LogRange[] = [];
+  await queue.complete(map.collect(2 ** 40, found));
+  t.strictSame(found, [{ first: 0, last: 2 ** 33, logId: 2 }]);
 });

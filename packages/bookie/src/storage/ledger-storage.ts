@@ -1,4 +1,5 @@
 import { type Clock, type Disk, diskErrors, type Logger } from '@daybook/runtime';
+import { bookieErrors } from '../errors.js';
 import type { JournalMarks } from '../journal/journal-mark.js';
 import { Checkpoints } from './checkpoint.js';
 import type { Checkpoint } from './checkpoint-format.js';
@@ -142,16 +143,18 @@ export class LedgerStorage implements ScrubbedStorage {
     return this.#reader.read(ledgerId, entryIds, bytesMax);
   }
 
-  /** The highest entry id of a ledger, or -1. Rejects when an index cannot be read. */
+  /** The highest entry id of a ledger, or -1. Rejects when an index cannot be read, also instead of saying -1 while some log cannot be used. */
   async lastEntryId(ledgerId: number): Promise<number> {
     for (;;) {
-      const { retiredCount } = this.entryLogs;
+      const { changesCount } = this.entryLogs;
       // In memory first, in one turn with the list of sealed logs.
       const ranges = this.map.rangesOf(ledgerId);
       const seen = this.lastEntryIdSeen(ledgerId);
-      const last = (await ranges).reduce((max, range) => Math.max(max, range.last), seen);
-      if (this.entryLogs.retiredCount !== retiredCount) continue;
-      this.states.noteEntry(ledgerId, last);
+      const sealed = (await ranges).reduce((max, range) => Math.max(max, range.last), -1);
+      if (this.entryLogs.changesCount !== changesCount) continue;
+      this.states.noteEntry(ledgerId, sealed);
+      const last = Math.max(seen, sealed);
+      if (last < 0 && this.entryLogs.hasDamaged) throw bookieErrors.LOG_DAMAGED('an entry log', `entries of ledger ${ledgerId} may be in it`);
       return last;
     }
   }
@@ -162,20 +165,17 @@ export class LedgerStorage implements ScrubbedStorage {
     return Math.max(this.#writeCache.lastId(ledgerId), inLogs);
   }
 
-  /** True when some entry log cannot be read: then an absence proves nothing. */
-  get hasDamagedLogs(): boolean {
-    return this.entryLogs.hasDamaged;
-  }
-
-  /** All entries of a ledger as ascending runs that do not touch. Rejects when an index cannot be read. */
+  /** All entries of a ledger as ascending runs that do not touch. Rejects when an index cannot be read, and while some log cannot be used. */
   async listEntries(ledgerId: number): Promise<EntryRun[]> {
     for (;;) {
-      const { retiredCount } = this.entryLogs;
+      const { changesCount } = this.entryLogs;
       try {
         const runs = await this.#listOnce(ledgerId);
-        if (this.entryLogs.retiredCount === retiredCount) return joined(runs);
+        if (this.entryLogs.changesCount !== changesCount) continue;
+        if (!this.entryLogs.hasDamaged) return joined(runs);
+        throw bookieErrors.LOG_DAMAGED('an entry log', `entries of ledger ${ledgerId} may be in it`);
       } catch (error) {
-        if (this.entryLogs.retiredCount === retiredCount) throw error;
+        if (this.entryLogs.changesCount === changesCount) throw error;
       }
     }
   }
