@@ -72,3 +72,19 @@ t.test('write cache: batch larger than a chunk → kept', async (t) => {
   for (const first of [0, 1, 2]) cache.add(1, makeBatch({ ledger: 1, first, count: 1, bytes: first === 1 ? 3 << 20 : 100 }).bytes);
   for (const id of [0, 1, 2]) t.ok(found(cache, 1, id)?.equals(entryOf(1, id, id === 1 ? 3 << 20 : 100)));
 });
+
+t.test('write cache: ledger forgotten → found and flushed no more, in neither half; what is added later is', async (t) => {
+  const cache = new WriteCache(1 << 20);
+  cache.add(1, makeBatch({ ledger: 1, first: 0, count: 2 }).bytes);
+  cache.add(2, makeBatch({ ledger: 2, first: 0, count: 2 }).bytes);
+  const flushing = cache.beginFlush();
+  cache.add(1, makeBatch({ ledger: 1, first: 2, count: 2 }).bytes);
+  cache.forget(1);
+  for (let id = 0; id < 4; id++) t.equal(found(cache, 1, id), undefined, `entry ${id}`);
+  t.equal(cache.lastId(1), -1);
+  t.strictSame([...flushing.ledgerIds()], [2]);
+  t.ok(found(cache, 2, 1)?.equals(entryOf(2, 1)), 'others are untouched');
+  cache.add(1, makeBatch({ ledger: 1, first: 7, count: 1 }).bytes);
+  t.ok(found(cache, 1, 7)?.equals(entryOf(1, 7)));
+  t.equal(found(cache, 1, 2), undefined);
+});
