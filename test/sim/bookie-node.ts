@@ -66,6 +66,7 @@ export class BookieNode {
   /** Kept off by its operator. */
   isRetired = false;
   #runs = 0;
+  #observed: ObservedBookie | undefined;
 
   constructor(world: World, name: string) {
     this.#world = world;
@@ -108,6 +109,11 @@ export class BookieNode {
     this.#world.bookieWiped(this);
   }
 
+  /** Since it was started last. */
+  wasSentAgain(ledgerId: number, entryId: number): boolean {
+    return this.#observed?.wasSentAgain(ledgerId, entryId) ?? false;
+  }
+
   #exit(disk: SimDisk, why: string): void {
     if (disk.isDead) return;
     this.#world.history.note(this.name, why);
@@ -148,6 +154,7 @@ export class BookieNode {
     this.bookie = bookie;
     const inner = mutation?.bookie?.(bookie.service) ?? bookie.service;
     const service = new ObservedBookie(inner, this.name, this.#world);
+    this.#observed = service;
     this.#world.network.listen(this.address, { machine: this.name, clock, identity: bookie.identity, service });
     await bookie.register({ address: this.address, httpAddress: '' });
     this.state = 'up';
@@ -161,6 +168,7 @@ class ObservedBookie implements BookieService {
   readonly #inner: BookieService;
   readonly #name: string;
   readonly #world: World;
+  readonly #sentAgain = new Map<number, Set<number>>();
 
   constructor(inner: BookieService, name: string, world: World) {
     this.bookieId = inner.bookieId;
@@ -173,11 +181,24 @@ class ObservedBookie implements BookieService {
     const { ledgerId, isRecovery } = batch;
     const entryIds = Array.from({ length: batch.count }, (_, i) => batch.entryIdAt(i) as number);
     const wasFenced = this.#world.fences(this.#name).has(ledgerId);
+    this.#noteSentAgain(ledgerId, entryIds);
     this.#inner.append(batch, (code) => {
       if (batch.isDeferredSync && code === 'OK') this.#world.deferred(this.#name, ledgerId).push(...entryIds);
       else this.#world.history.tell({ kind: 'bookie append', bookie: this.#name, ledgerId, entryIds, code, isRecovery, wasFenced });
       done(code);
     });
+  }
+
+  wasSentAgain(ledgerId: number, entryId: number): boolean {
+    return this.#sentAgain.get(ledgerId)?.has(entryId) ?? false;
+  }
+
+  #noteSentAgain(ledgerId: number, entryIds: readonly number[]): void {
+    const again = entryIds.filter((entryId) => this.#world.claims.holds(this.#name, ledgerId, entryId));
+    if (again.length === 0) return;
+    const entries = this.#sentAgain.get(ledgerId) ?? new Set<number>();
+    this.#sentAgain.set(ledgerId, entries);
+    for (const entryId of again) entries.add(entryId);
   }
 
   async read(request: ReadRequest): Promise<ReadReply> {

@@ -42,7 +42,8 @@ export class Losses {
     if (lost === undefined) return;
     this.lost = undefined;
     this.#world.history.note(lost.name, 'comes back with empty disks');
-    if (lost.isRetired) lost.wipe();
+    // Also disks on which it has begun to start: its cookie is deleted.
+    if (lost.state !== 'up') lost.wipe();
     lost.isRetired = false;
     lost.isLost = false;
     lost.start();
@@ -93,7 +94,7 @@ export function operatorScript(losses: Losses): Script {
     for (;;) {
       const { lost } = losses;
       if (lost?.state === 'up') await backAlready(run, tools, losses, bookieId(lost.name));
-      else if (lost !== undefined) await drain(run, tools, losses, bookieId(lost.name));
+      else if (lost?.state === 'off') await drain(run, tools, losses, bookieId(lost.name));
       await run.clock.sleep(500);
     }
   };

@@ -169,7 +169,9 @@ export class World {
     for (const ledgerId of this.claims.ledgersOf(node.name)) {
       const claimed = this.claims.claimed(node.name, ledgerId);
       const { code, runs } = await bookie.service.listEntries(ledgerId as Parameters<typeof bookie.service.listEntries>[0]);
-      this.history.tell({ kind: 'bookie holds', bookie: node.name, ledgerId, code, runs, claimed });
+      // What is sent again is not listed until it is in the journal again.
+      const settled = claimed.filter((entryId) => !node.wasSentAgain(ledgerId, entryId));
+      this.history.tell({ kind: 'bookie holds', bookie: node.name, ledgerId, code, runs, claimed: settled });
     }
   }
 
