@@ -89,7 +89,7 @@ function autoRecoveryScript(options: AutoRecoveryOptions): Script {
 async function awaitRepair(world: World, repair: Repair, losses: Losses): Promise<void> {
   if (world.isOver) return;
   const open = (): string[] => [
-    ...(losses.lost === undefined ? [] : [`${losses.lost.name} is not drained`]),
+    ...(losses.lost === undefined ? [] : [`${losses.lost.name} is lost`]),
     ...world.bookies.flatMap(({ name, state }) => (state === 'up' ? [] : [`${name} is ${state}`])),
     ...[...repair.marks].map((ledgerId) => `ledger ${ledgerId} is marked`),
     ...[...repair.locks].map((ledgerId) => `ledger ${ledgerId} is locked`),

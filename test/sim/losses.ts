@@ -36,17 +36,25 @@ export class Losses {
     this.#world.queue.schedule(this.#random.between(500, 3_000), next, 'losses');
   }
 
-  /** Nothing names it any more: it comes back with empty disks. */
+  /** Nothing names it any more: it comes back with empty disks. When that does not work out, it is drained once more. */
   drained(): void {
     const { lost } = this;
     if (lost === undefined) return;
-    this.lost = undefined;
+    lost.isRetired = false;
+    if (lost.state !== 'off') return;
     this.#world.history.note(lost.name, 'comes back with empty disks');
     // Also disks on which it has begun to start: its cookie is deleted.
-    if (lost.state !== 'up') lost.wipe();
-    lost.isRetired = false;
-    lost.isLost = false;
+    lost.wipe();
     lost.start();
+  }
+
+  /** It is up, and not drained any more. */
+  isBack(): void {
+    const { lost } = this;
+    if (lost === undefined) return;
+    this.lost = undefined;
+    lost.isLost = false;
+    this.#world.history.note(lost.name, 'is back');
   }
 
   #mayLose(): boolean {
@@ -93,18 +101,18 @@ export function operatorScript(losses: Losses): Script {
     const tools = await repairTools(run);
     for (;;) {
       const { lost } = losses;
-      if (lost?.state === 'up') await backAlready(run, tools, losses, bookieId(lost.name));
+      if (lost?.state === 'up') await backAgain(run, tools, losses, bookieId(lost.name));
       else if (lost?.state === 'off') await drain(run, tools, losses, bookieId(lost.name));
       await run.clock.sleep(500);
     }
   };
 }
 
-/** The end of the draining got lost on the way: the bookie has started on its empty disks, which it may only when nothing names it any more. */
-async function backAlready(run: ClientRun, tools: RepairTools, losses: Losses, id: BookieId): Promise<void> {
+/** It has started on its empty disks, which it may only when nothing names it any more: the draining, should its end have got lost, is over. */
+async function backAgain(run: ClientRun, tools: RepairTools, losses: Losses, id: BookieId): Promise<void> {
   try {
     await cancelDecommission(tools, id);
-    if (run.isAlive) losses.drained();
+    if (run.isAlive) losses.isBack();
   } catch (error) {
     expected(error);
   }
