@@ -148,6 +148,16 @@ export class RepairWorld {
     return metadata === undefined ? [] : this.holesOf(ledgerId, metadata);
   }
 
+  /** Runs until none of the ledgers has a hole; false when that is not so within that time. */
+  async areWhole(ledgerIds: readonly LedgerId[], withinMs: number): Promise<boolean> {
+    for (const deadlineMs = this.clock.monoMs() + withinMs; ; await this.runFor(50)) {
+      let holesCount = 0;
+      for (const ledgerId of ledgerIds) holesCount += (await this.holes(ledgerId)).length;
+      if (holesCount === 0) return true;
+      if (this.clock.monoMs() >= deadlineMs) return false;
+    }
+  }
+
   holesOf(ledgerId: LedgerId, metadata: LedgerMetadata): string[] {
     const holes: string[] = [];
     for (const { firstEntryId, lastEntryId, ensemble, isClosed } of fragmentsOf(metadata)) {
