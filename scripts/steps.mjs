@@ -39,5 +39,6 @@ export async function install() {
 
 export async function build() {
   console.log('Building ...');
-  return await run(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-b']);
+  const code = await run(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-b']);
+  return code === 0 ? await run(process.execPath, [join(root, 'scripts', 'bundle.mjs')]) : code;
 }

@@ -3,7 +3,7 @@ import { BookiePool, type ConnectBookie, createLedgerClient } from '@daybook/led
 import { type BookieRegistry, createBookieTopology, createLedgerRecords, type MetadataStore } from '@daybook/metadata';
 import { Lifecycle } from '@daybook/runtime';
 import type { NodeParts } from './node-parts.js';
-import { version } from './version.js';
+import { version } from './package-files.js';
 
 export interface BrokerNodeOptions {
   parts: NodeParts;

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { errorText, exitCodeOf, exitCodes } from './exit.js';
-import { version } from './version.js';
+import { version } from './package-files.js';
 
 /** Each sub-command lives in its own file, and what it does in further ones: a cold start pays for nothing else. */
 const commands = new Map<string, () => Promise<{ command(): Command }>>([

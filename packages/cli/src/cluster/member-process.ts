@@ -1,12 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { ProcessEnd } from '@daybook/metadata/local-zookeeper';
 import { cliErrors } from '../errors.js';
 import { isReadyMessage } from '../life.js';
+import { daybookCommand } from '../package-files.js';
 import type { MemberPlan } from './cluster-plan.js';
-
-const daybook = fileURLToPath(new URL('../../bin/daybook.js', import.meta.url));
 
 /** After a polite request to end; then it is killed. */
 const endMsMax = 10_000;
@@ -27,7 +25,7 @@ export class MemberProcess {
     this.plan = plan;
     this.logFile = logFile;
     const log = openSync(logFile, 'a');
-    this.#child = spawn(process.execPath, [...process.execArgv, daybook, ...plan.arguments], {
+    this.#child = spawn(process.execPath, [...process.execArgv, daybookCommand, ...plan.arguments], {
       stdio: ['ignore', log, log, 'ipc'],
       env: { ...plan.environment },
       detached: true,
