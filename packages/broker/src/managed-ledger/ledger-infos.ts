@@ -23,3 +23,13 @@ export function withEnd(info: ManagedLedgerInfo, end: ChainLedger | undefined, n
 export function without(info: ManagedLedgerInfo, gone: ReadonlySet<LedgerId>): ManagedLedgerInfo {
   return { ...info, ledgers: info.ledgers.filter((ledger) => !gone.has(ledger.ledgerId)) };
 }
+
+export function propertiesOf(info: ManagedLedgerInfo): Map<string, string> {
+  return new Map(info.properties.map(({ key, value }) => [key, value]));
+}
+
+export function withProperties(info: ManagedLedgerInfo, change: (properties: Map<string, string>) => void): ManagedLedgerInfo {
+  const properties = propertiesOf(info);
+  change(properties);
+  return { ...info, properties: Array.from(properties, ([key, value]) => ({ key, value })) };
+}

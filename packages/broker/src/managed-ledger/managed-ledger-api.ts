@@ -71,6 +71,10 @@ export interface ManagedLedger {
   deleteCursor(name: string): Promise<void>;
   /** Drops whole ledgers that every durable cursor has passed (retention 0: nothing else holds them). Also runs by itself. */
   trim(): Promise<void>;
+  /** Texts kept with the log's record. */
+  readonly properties: ReadonlyMap<string, string>;
+  /** Durable when it resolves. Rejects with `MANAGED_LEDGER_FENCED`, `MANAGED_LEDGER_CLOSED`. */
+  setProperties(change: (properties: Map<string, string>) => void): Promise<void>;
   /** Closes the current ledger; the next append goes to a new one. */
   roll(): Promise<void>;
   /** What `internalStats` shows (pulsar-api.md 2.7.6), without the topic-level parts. */

@@ -8,7 +8,7 @@ import { Cursors } from './cursors.js';
 import { deleteLog } from './delete-log.js';
 import { managedLedgerErrors } from './errors.js';
 import type { LedgerChain } from './ledger-chain.js';
-import { without } from './ledger-infos.js';
+import { propertiesOf, without, withProperties } from './ledger-infos.js';
 import type { LedgerList } from './ledger-list.js';
 import { deleteLedgers } from './ledger-switch.js';
 import { LogReads } from './log-reads.js';
@@ -94,6 +94,15 @@ export class OpenLog implements ManagedLedger {
 
   get cursors(): ReadonlyMap<string, LogCursor> {
     return this.#cursors.durable;
+  }
+
+  get properties(): ReadonlyMap<string, string> {
+    return propertiesOf(this.list.info);
+  }
+
+  async setProperties(change: (properties: Map<string, string>) => void): Promise<void> {
+    this.#assertOpen();
+    await this.list.update((info) => withProperties(info, change), this.#stop.signal);
   }
 
   /** Set once closing has begun: resolves at its end. */

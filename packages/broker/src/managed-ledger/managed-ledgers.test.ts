@@ -252,6 +252,26 @@ t.test('log: kill -9 in the middle of appends → what was acknowledged is there
   }
 });
 
+t.test('log: properties → kept beside the ledgers, after a kill -9 too; fenced → not changed', async () => {
+  const world = new LogWorld();
+  const first = world.broker();
+  const log = await world.settle(first.logs.open(name, { ...smallOptions, entriesPerLedgerMax: 5 }));
+  t.same(log.properties, new Map());
+  await world.settle(log.setProperties((properties) => properties.set('owner', 'accounting').set('gone', 'soon')));
+  const answers = new Answers(log);
+  appendAll(log, texts(20));
+  await until(world, () => answers.positions.length === 20);
+  await world.settle(log.setProperties((properties) => properties.delete('gone')));
+  first.crash();
+  answers.isDeaf = true;
+  const again = await world.settle(world.broker().logs.open(name, smallOptions));
+  t.same(again.properties, new Map([['owner', 'accounting']]));
+  const other = await world.settle(world.broker().logs.open(name, smallOptions));
+  await t.rejects(world.settle(again.setProperties((properties) => properties.set('owner', 'nobody'))), { code: 'MANAGED_LEDGER_FENCED' });
+  t.same(other.properties, new Map([['owner', 'accounting']]));
+  await world.end();
+});
+
 t.test('log: taken over by another broker → the first one stops answering for good, nothing it acknowledged is missing', async () => {
   const world = new LogWorld();
   const [one, two] = [world.broker(), world.broker()];

@@ -89,6 +89,15 @@ export class PersistentTopic implements Topic, ProducerOwner, ManagedAppendListe
     return this.producers.count + this.subscriptions.consumersCount;
   }
 
+  get properties(): ReadonlyMap<string, string> {
+    return this.log.properties;
+  }
+
+  async setProperties(change: (properties: Map<string, string>) => void): Promise<void> {
+    this.#assertOpen();
+    await this.log.setProperties(change);
+  }
+
   async addProducer(options: ProducerOptions, session: ProducerSession): Promise<TopicProducer> {
     this.#assertOpen();
     return this.producers.add({

@@ -14,6 +14,9 @@ export interface Topic {
   createSubscription(name: string, initial: InitialPosition): Promise<void>;
   /** `TOPIC_SUBSCRIPTION_NOT_FOUND`; `TOPIC_SUBSCRIPTION_IN_USE` unless forced (then its sessions end with `subscription-deleted`). */
   deleteSubscription(name: string, force: boolean): Promise<void>;
+  readonly properties: ReadonlyMap<string, string>;
+  /** Durable when it resolves. */
+  setProperties(change: (properties: Map<string, string>) => void): Promise<void>;
   stats(): TopicStats;
   internalStats(): TopicInternalStats;
   readonly lastPosition: Position;

@@ -84,7 +84,6 @@ export class ServedTopics implements Topics {
 
   async create(name: TopicName, properties: ReadonlyMap<string, string>): Promise<void> {
     checkSupported(name);
-    if (properties.size > 0) this.#parts.logger.warn({ topic: name.full }, 'topic properties are not stored yet');
     for (;;) {
       const entry = await this.#settled(name);
       if (entry !== undefined || (await this.#parts.ledgers.exists(managedLedgerName(name)))) throw topicErrors.EXISTS();
@@ -92,7 +91,11 @@ export class ServedTopics implements Topics {
       if (!this.#entries.has(name.full)) break;
     }
     this.#tombstones.lift(name.full);
-    await this.#open(name, 'explicit');
+    const topic = await this.#open(name, 'explicit');
+    if (properties.size === 0) return;
+    await topic.setProperties((stored) => {
+      for (const [key, value] of properties) stored.set(key, value);
+    });
   }
 
   async delete(name: TopicName, { force }: { force: boolean }): Promise<void> {

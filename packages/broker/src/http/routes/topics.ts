@@ -1,13 +1,13 @@
 import { topicErrors } from '../../topic/errors.js';
-import { type Answer, jsonAnswer, noContent, notSupported, Refused, Unreadable } from '../answer.js';
+import { type Answer, jsonAnswer, noContent, notSupported, Refused } from '../answer.js';
 import type { Call } from '../call.js';
-import { isJsonObject } from '../json-body.js';
 import { isSystemTopic } from '../names.js';
 import type { Router } from '../router.js';
 import { internalStatsJson } from './internal-stats.js';
 import { unsetTopicPolicies } from './namespace-policies.js';
 import { unsetAnswer } from './namespaces.js';
 import { onOwner, onTopic, type RouteContext, requireNamespace, requireTopic } from './route-context.js';
+import { addTopicProperties, propertiesOf } from './topic-properties.js';
 import { withoutParts } from './topic-stats-options.js';
 
 const namespace = '/admin/v2/persistent/:tenant/:namespace';
@@ -56,6 +56,7 @@ export function addTopicRoutes(router: Router, context: RouteContext): void {
         return noContent;
       });
     });
+  addTopicProperties(router, context);
   addPartitionRoutes(router, context);
   addUnsetPolicies(router, context);
   addNonPersistentRoutes(router, context);
@@ -88,18 +89,6 @@ async function createTopic(call: Call, context: RouteContext): Promise<Answer> {
     await context.broker.topics.create(name, properties);
     return noContent;
   });
-}
-
-function propertiesOf(call: Call): ReadonlyMap<string, string> {
-  const body = call.json();
-  if (body === undefined || body === null) return new Map();
-  if (!isJsonObject(body)) throw new Unreadable('the properties of a topic are a JSON object of texts');
-  const properties = new Map<string, string>();
-  for (const [key, value] of Object.entries(body)) {
-    if (typeof value === 'object') throw new Unreadable(`the property ${key} is a text`);
-    properties.set(key, String(value));
-  }
-  return properties;
 }
 
 /** There are no partitioned topics yet, so that these answers are the truth about every topic. */

@@ -80,9 +80,10 @@ function memoryTopics(broker: MemoryBroker, clock: Clock): Topics {
   return {
     load: async (name, { create }): Promise<Topic> => cluster.topics.get(name.full) ?? (create ? make(name) : broker.topic(name.full)),
     loaded: () => [...cluster.topics.values()],
-    create: async (name) => {
+    create: async (name, properties) => {
       if (cluster.topics.has(name.full)) throw topicErrors.EXISTS();
-      make(name);
+      const topic = make(name);
+      for (const [key, value] of properties) topic.properties.set(key, value);
     },
     delete: async (name, { force }) => {
       const topic = broker.topic(name.full);

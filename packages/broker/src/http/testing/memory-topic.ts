@@ -43,6 +43,7 @@ export class MemoryTopic implements Topic {
   readonly entries: StoredEntry[] = [];
   readonly producers = new Map<string, ProducerSession>();
   readonly subscriptions = new Map<string, MemorySubscription>();
+  readonly properties = new Map<string, string>();
   /** Tests: publishes are not answered while true. */
   isStalled = false;
   /** Tests: `isFull` of its producers. */
@@ -69,6 +70,10 @@ export class MemoryTopic implements Topic {
 
   get connectionsCount(): number {
     return this.producers.size + [...this.subscriptions.values()].reduce((sum, { consumers }) => sum + consumers.size, 0);
+  }
+
+  async setProperties(change: (properties: Map<string, string>) => void): Promise<void> {
+    change(this.properties);
   }
 
   async addProducer(options: ProducerOptions, session: ProducerSession): Promise<TopicProducer> {

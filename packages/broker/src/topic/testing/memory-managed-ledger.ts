@@ -81,6 +81,7 @@ export class MemoryManagedLedger implements ManagedLedger {
   /** What every `read` was asked for. */
   readonly reads: { after: Position; entriesMax: number }[] = [];
   readonly cursors = new Map<string, Cursor>();
+  readonly properties = new Map<string, string>();
   readonly #log: StoredLog;
   readonly #clock: Clock;
   readonly #shared: MemoryLogs;
@@ -117,6 +118,10 @@ export class MemoryManagedLedger implements ManagedLedger {
 
   get totalBytes(): number {
     return this.#log.entries.reduce((sum, entry) => sum + entry.payload.length, 0);
+  }
+
+  async setProperties(change: (properties: Map<string, string>) => void): Promise<void> {
+    change(this.properties);
   }
 
   has(position: Position): boolean {
