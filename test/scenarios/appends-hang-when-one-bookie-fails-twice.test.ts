@@ -1,17 +1,30 @@
-import { numbered, pushAll, SimWorld } from '@daybook/ledger/testing';
+import { ledgerOptions, numbered, pushAll, SimWorld } from '@daybook/ledger/testing';
 import t from 'tap';
-import { openLedger } from './open-ledger.js';
+import { openLedger, segmentsOf } from './open-ledger.js';
 
-t.test('#4261 the same dead bookie fails twice, the second change finds nothing to do, and appends hang for ever', async (t) => {
-  const world = new SimWorld({ bookiesCount: 4, delayMs: 2 });
-  const { writer, told, ensemble, records } = await openLedger(world);
-  records.delayMs = 300;
-  world.cluster.bookie(ensemble[0] as string).stall();
-  pushAll(writer, ['entry 0']);
-  await world.runFor(5_100); // The append time-out ...
-  world.cluster.bookie(ensemble[0] as string).crash(); // ... and while the change is stored, its connection breaks too.
-  pushAll(writer, numbered(3, 1));
-  await world.runFor(2_000);
-  t.equal(told.confirmed, 3);
-  t.notOk(writer.isDegraded);
-});
+for (const [crashAfterMs, when] of [
+  [5_100, 'while its replacement is written down'],
+  [6_500, 'when it is replaced'],
+] as const) {
+  t.test(
+    `#4261 #4459 a bookie is silent too long, and its connection breaks ${when}: replaced twice, or nothing is sent to the new one`,
+    async (t) => {
+      const world = new SimWorld({ bookiesCount: 4, delayMs: 2 });
+      const { writer, told, ensemble, records } = await openLedger(world, ledgerOptions(3, 3, 3));
+      const bad = world.cluster.bookie(ensemble[0] as string);
+      records.delayMs = 300;
+      bad.stall();
+      pushAll(writer, ['entry 0']);
+      await world.runFor(4_500);
+      pushAll(writer, ['entry 1']); // Not yet due when the first one is.
+      await world.runFor(crashAfterMs - 4_500);
+      bad.crash();
+      pushAll(writer, numbered(3, 2));
+      await world.runFor(10_000);
+      t.equal(told.confirmed, 4);
+      t.notOk(writer.isDegraded);
+      t.equal(segmentsOf(world, writer.ledgerId).length, 1);
+      t.equal(world.cluster.store.history.length, 2, 'one change');
+    },
+  );
+}
