@@ -7,7 +7,7 @@ import { directoryErrors } from '../policies/errors.js';
 import { topicErrors } from '../topic/errors.js';
 
 /** `internal`: never the fault of the request, so that its text is not for the client: 500 without details, logged. */
-type Status = 400 | 404 | 405 | 409 | 412 | 413 | 503 | 'internal';
+type Status = 400 | 403 | 404 | 405 | 409 | 412 | 413 | 503 | 'internal';
 type StatusTable<T> = { readonly [Key in keyof T]: Status };
 
 /** One row for each error a request can meet; a new code does not compile before it has a row. */
@@ -38,6 +38,8 @@ const directoryStatus: StatusTable<typeof directoryErrors> = {
   NAMESPACE_EXISTS: 409,
   NAMESPACE_NOT_FOUND: 404,
   NAMESPACE_NOT_EMPTY: 409,
+  CLUSTER_NOT_ALLOWED: 403,
+  POLICY_UNSUPPORTED: 405,
   INVALID: 412,
 };
 

@@ -113,7 +113,7 @@ export class StoredDirectory implements Directory {
     const { tenant } = splitNamespaceName(namespaceName);
     const info = await this.tenant(tenant);
     if (info === undefined) throw directoryErrors.TENANT_NOT_FOUND(tenant);
-    const policies = newPolicies(asked, { ...this.#options, allowedClusters: info.allowedClusters });
+    const policies = newPolicies(asked, { ...this.#options, tenant, allowedClusters: info.allowedClusters });
     if (!(await createRecord(this.#store, paths.namespace(namespaceName), policies))) throw directoryErrors.NAMESPACE_EXISTS();
   }
 

@@ -10,5 +10,13 @@ export const directoryErrors = defineErrors('DIRECTORY', {
   NAMESPACE_EXISTS: { retry: 'never', text: () => 'Namespace already exists' },
   NAMESPACE_NOT_FOUND: { retry: 'never', text: () => 'Namespace does not exist' },
   NAMESPACE_NOT_EMPTY: { retry: 'never', text: () => 'Cannot delete non empty namespace' },
+  CLUSTER_NOT_ALLOWED: {
+    retry: 'never',
+    text: (cluster: string, tenant: string) => `Cluster [${cluster}] is not in the list of allowed clusters list for tenant [${tenant}]`,
+  },
+  POLICY_UNSUPPORTED: {
+    retry: 'never',
+    text: (policy: string) => `Setting the namespace policy ${policy} is not supported by this version of Daybook: create the namespace without it`,
+  },
   INVALID: { retry: 'never', text: (detail: string) => detail },
 });

@@ -2,7 +2,7 @@ import { directoryErrors } from './errors.js';
 
 export type Policies = Record<string, unknown>;
 
-const bundlesMax = 1024;
+const bundlesMax = 4096;
 
 /** What a new namespace has, field by field as Pulsar stores it. */
 export function defaultPolicies(options: { clusterName: string; bundlesCount: number }): Policies {
@@ -49,19 +49,25 @@ export function bundlesOf(count: number): { boundaries: string[]; numBundles: nu
   return { boundaries: [...boundaries, hex(0xffff_ffff)], numBundles: count };
 }
 
+export interface NewPoliciesOptions {
+  tenant: string;
+  clusterName: string;
+  bundlesCount: number;
+  allowedClusters: readonly string[];
+}
+
 /**
  * The policies of a namespace created with `asked` (the body of the request; unknown fields are ignored, as Pulsar does). A setting that this version does not
- * apply is refused: `DIRECTORY_INVALID`. A setting that says what holds anyway is fine.
+ * apply is refused: `DIRECTORY_POLICY_UNSUPPORTED`. A setting that says what holds anyway is fine. `DIRECTORY_INVALID`, `DIRECTORY_CLUSTER_NOT_ALLOWED`.
  */
-export function newPolicies(asked: Policies, options: { clusterName: string; bundlesCount: number; allowedClusters: readonly string[] }): Policies {
+export function newPolicies(asked: Policies, options: NewPoliciesOptions): Policies {
   const policies = defaultPolicies(options);
   for (const [key, value] of Object.entries(asked)) {
     if (value === null || value === undefined) continue;
     if (key === 'bundles') policies.bundles = askedBundles(value, options.bundlesCount);
-    else if (key === 'replication_clusters') policies.replication_clusters = askedClusters(value, policies, options.allowedClusters);
-    else if (knownPolicies.has(key) && !isUnset(value) && JSON.stringify(value) !== JSON.stringify(policies[key])) {
-      throw directoryErrors.INVALID(`The policy ${key} is not supported by this version of Daybook: create the namespace without it`);
-    }
+    else if (key === 'replication_clusters') policies.replication_clusters = askedClusters(value, policies, options);
+    else if (key === 'properties') policies.properties = askedProperties(value);
+    else if (knownPolicies.has(key) && !isUnset(value) && plain(value) !== plain(policies[key])) throw directoryErrors.POLICY_UNSUPPORTED(key);
   }
   return policies;
 }
@@ -104,20 +110,33 @@ function askedBundles(value: unknown, defaultCount: number): { boundaries: strin
   const count = typeof value === 'object' && value !== null && 'numBundles' in value ? Number(value.numBundles) : 0;
   if (count === 0) return bundlesOf(defaultCount);
   if (!Number.isInteger(count) || count < 0 || count > bundlesMax) {
-    throw directoryErrors.INVALID(`Invalid number of bundles: it has to be in the range of (0, ${bundlesMax}]`);
+    throw directoryErrors.INVALID(`Invalid number of bundles. Number of bundles has to be in the range of (0, ${bundlesMax}].`);
   }
   return bundlesOf(count);
 }
 
-function askedClusters(value: unknown, policies: Policies, allowedClusters: readonly string[]): unknown {
-  if (!Array.isArray(value) || !value.every((one) => typeof one === 'string')) {
+function askedClusters(value: unknown, policies: Policies, { tenant, allowedClusters }: NewPoliciesOptions): unknown {
+  if (!Array.isArray(value) || !value.every((one): one is string => typeof one === 'string')) {
     throw directoryErrors.INVALID('replication_clusters must be a list of cluster names');
   }
-  if (value.length === 0) return policies.replication_clusters;
-  const refused = value.filter((cluster) => !allowedClusters.includes(cluster));
-  if (refused.length > 0) throw directoryErrors.INVALID(`Cluster [${refused.join(', ')}] is not in the list of allowed clusters list for the tenant`);
-  if (value.length > 1) throw directoryErrors.INVALID('Replication between clusters is not supported by this version of Daybook');
+  const clusters = [...new Set(value)];
+  if (clusters.length === 0) return policies.replication_clusters;
+  const refused = clusters.find((cluster) => !allowedClusters.includes(cluster));
+  if (refused !== undefined) throw directoryErrors.CLUSTER_NOT_ALLOWED(refused, tenant);
+  if (clusters.length > 1) throw directoryErrors.INVALID('Replication between clusters is not supported by this version of Daybook');
+  return clusters;
+}
+
+function askedProperties(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || !Object.values(value).every((one) => typeof one === 'string')) {
+    throw directoryErrors.INVALID('properties must be an object of texts');
+  }
   return value;
+}
+
+/** To compare; 64-bit integers of a request are bigints. */
+function plain(value: unknown): string {
+  return JSON.stringify(value, (_, one: unknown) => (typeof one === 'bigint' ? one.toString() : one));
 }
 
 function hex(value: number): string {

@@ -3,16 +3,16 @@ import { emptyAnswer, jsonAnswer, noContent, notSupported, Refused, Unreadable }
 import type { Call } from '../call.js';
 import { isJsonObject, type JsonValue } from '../json-body.js';
 import type { Router } from '../router.js';
-import { bundlesCountMax, bundlesOf, defaultPolicies, optionalPolicies, type UnsetAnswer, unset, unsetPolicies } from './namespace-policies.js';
 import { type RouteContext, requireNamespace } from './route-context.js';
+import { type UnsetAnswer, unset, unsetPolicies } from './unset-policies.js';
 
 const one = '/admin/v2/namespaces/:tenant/:namespace';
 
 /** `/admin/v2/namespaces`. Any broker answers: nothing here needs a topic's owner. */
 export function addNamespaceRoutes(router: Router, context: RouteContext): void {
   const { broker } = context;
-  const { directory, clusterName } = broker;
-  const policiesOf = async (call: Call) => ({ ...defaultPolicies(clusterName), ...(await requireNamespace(broker, call.namespaceName())) });
+  const { directory } = broker;
+  const policiesOf = (call: Call) => requireNamespace(broker, call.namespaceName());
   router
     .add('GET', '/admin/v2/namespaces/:tenant', async (call) => {
       const tenant = call.tenant();
@@ -36,6 +36,7 @@ export function addNamespaceRoutes(router: Router, context: RouteContext): void 
       return jsonAnswer(mode === 'NON_PERSISTENT' ? [] : await broker.topics.list(name));
     })
     .add('GET', `${one}/bundles`, async (call) => jsonAnswer((await policiesOf(call)).bundles))
+    .add('GET', `${one}/properties`, async (call) => jsonAnswer((await policiesOf(call)).properties ?? {}))
     .add('GET', `${one}/replication`, async (call) => jsonAnswer((await policiesOf(call)).replication_clusters));
   addUnsetPolicies(router, context);
   router.add('*', `${one}/*`, async (call) => {
@@ -70,68 +71,37 @@ export function unsetAnswer(answer: UnsetAnswer): Answer {
 
 async function createNamespace(call: Call, { broker }: RouteContext): Promise<Answer> {
   const name = call.namespaceName();
-  const { directory, clusterName } = broker;
-  const [tenantName] = name.split('/') as [string];
-  const tenant = await directory.tenant(tenantName);
-  if (tenant === undefined) throw new Refused(404, 'Tenant does not exist');
-  const policies = policiesIn(call, clusterName);
-  const stranger = (policies.replication_clusters as string[]).find((cluster) => !tenant.allowedClusters.includes(cluster));
-  if (stranger !== undefined) {
-    throw new Refused(403, `Cluster [${stranger}] is not in the list of allowed clusters list for tenant [${tenantName}]`);
-  }
-  await directory.createNamespace(name, policies);
+  const { directory } = broker;
+  const [tenant] = name.split('/') as [string];
+  if ((await directory.tenant(tenant)) === undefined) throw new Refused(404, 'Tenant does not exist');
+  await directory.createNamespace(name, policiesIn(call));
   return noContent;
 }
 
-/** Bundles, clusters and properties may be given; any other policy only with the value it has anyway. Unknown members are passed over. */
-function policiesIn(call: Call, clusterName: string): Record<string, unknown> {
+/** A body that is no Policies object at all. What it may say is the directory's business. */
+function policiesIn(call: Call): Record<string, unknown> {
   const body = call.json();
-  const policies: Record<string, unknown> = { replication_clusters: [clusterName], bundles: bundlesOf(4) };
-  if (body === undefined || body === null) return policies;
+  if (body === undefined || body === null) return {};
   if (!isJsonObject(body)) throw new Unreadable('Policies is a JSON object');
-  const defaults = defaultPolicies(clusterName);
-  for (const [field, value] of Object.entries(body)) {
-    if (value === null) continue;
-    if (field === 'bundles') policies.bundles = bundlesIn(value);
-    else if (field === 'replication_clusters') policies.replication_clusters = clustersIn(value, clusterName);
-    else if (field === 'properties') policies.properties = propertiesIn(value);
-    else if (field in defaults ? !isSame(value, defaults[field]) : optionalPolicies.has(field) && !isNoRetention(field, value)) {
-      throw notSupported(`Setting the namespace policy ${field}`);
-    }
+  const { bundles, replication_clusters: clusters, properties } = body;
+  if (isGiven(bundles) && !(isJsonObject(bundles) && isWholeNumber(bundles.numBundles))) {
+    throw new Unreadable('bundles is a JSON object, and its numBundles a whole number');
   }
-  return policies;
-}
-
-function bundlesIn(value: JsonValue): { boundaries: string[]; numBundles: number } {
-  if (!isJsonObject(value)) throw new Unreadable('bundles is a JSON object');
-  const count = value.numBundles ?? 0;
-  if (typeof count !== 'number' || !Number.isInteger(count)) throw new Unreadable('numBundles is a whole number');
-  if (count < 0 || count > bundlesCountMax)
-    throw new Refused(412, `Invalid number of bundles. Number of bundles has to be in the range of (0, ${bundlesCountMax}].`);
-  return bundlesOf(count === 0 ? 4 : count);
-}
-
-function clustersIn(value: JsonValue, clusterName: string): string[] {
-  if (!Array.isArray(value) || !value.every((item): item is string => typeof item === 'string'))
-    throw new Unreadable('replication_clusters is an array of texts');
-  return value.length === 0 ? [clusterName] : [...new Set(value)];
-}
-
-function propertiesIn(value: JsonValue): Record<string, string> {
-  if (!isJsonObject(value) || !Object.values(value).every((item) => typeof item === 'string'))
+  if (isGiven(clusters) && !(Array.isArray(clusters) && clusters.every(isText))) throw new Unreadable('replication_clusters is an array of texts');
+  if (isGiven(properties) && !(isJsonObject(properties) && Object.values(properties).every(isText))) {
     throw new Unreadable('properties is an object of texts');
-  return value as Record<string, string>;
+  }
+  return body;
 }
 
-/** Retention 0/0 is what holds without the policy. */
-function isNoRetention(field: string, value: JsonValue): boolean {
-  return field === 'retention_policies' && isJsonObject(value) && Object.values(value).every((limit) => limit === 0);
+function isGiven(value: JsonValue | undefined): value is JsonValue {
+  return value !== undefined && value !== null;
 }
 
-function isSame(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a, stringOfBigint) === JSON.stringify(b) || (isJsonObject(a as JsonValue) && Object.keys(a as object).length === 0);
+function isText(value: JsonValue): boolean {
+  return typeof value === 'string';
 }
 
-function stringOfBigint(_: string, value: unknown): unknown {
-  return typeof value === 'bigint' ? value.toString() : value;
+function isWholeNumber(value: JsonValue | undefined): boolean {
+  return !isGiven(value) || (typeof value === 'number' && Number.isInteger(value));
 }

@@ -4,11 +4,11 @@ import type { Call } from '../call.js';
 import { isSystemTopic } from '../names.js';
 import type { Router } from '../router.js';
 import { internalStatsJson } from './internal-stats.js';
-import { unsetTopicPolicies } from './namespace-policies.js';
 import { unsetAnswer } from './namespaces.js';
 import { onOwner, onTopic, type RouteContext, requireNamespace, requireTopic } from './route-context.js';
 import { addTopicProperties, propertiesOf } from './topic-properties.js';
 import { withoutParts } from './topic-stats-options.js';
+import { unsetTopicPolicies } from './unset-policies.js';
 
 const namespace = '/admin/v2/persistent/:tenant/:namespace';
 const one = `${namespace}/:topic`;

@@ -3,6 +3,7 @@ import type { BookieId, TopicName } from '@daybook/proto';
 import type { Clock } from '@daybook/runtime';
 import type { BrokerApi, Directory, Owner, TenantInfo, Topics } from '../../broker-api.js';
 import { directoryErrors } from '../../policies/errors.js';
+import { defaultPolicies, newPolicies, shownPolicies } from '../../policies/namespace-policies.js';
 import { topicErrors } from '../../topic/errors.js';
 import type { Topic } from '../../topic/topic-api.js';
 import { MemoryTopic } from './memory-topic.js';
@@ -12,7 +13,9 @@ export class MemoryCluster {
   readonly topics = new Map<string, MemoryTopic>();
   readonly owners = new Map<string, string>();
   readonly tenants = new Map<string, TenantInfo>([['public', { adminRoles: [], allowedClusters: ['standalone'] }]]);
-  readonly namespaces = new Map<string, Record<string, unknown>>([['public/default', {}]]);
+  readonly namespaces = new Map<string, Record<string, unknown>>([
+    ['public/default', defaultPolicies({ clusterName: 'standalone', bundlesCount: 4 })],
+  ]);
   readonly clusters = new Map<string, Record<string, unknown>>([['standalone', { serviceUrl: 'http://127.0.0.1:8080' }]]);
   readonly brokers: string[] = [];
 }
@@ -132,10 +135,15 @@ function memoryDirectory(cluster: MemoryCluster): Directory {
       tenants.delete(name);
     },
     namespaces: async (tenant) => [...namespaces.keys()].filter((full) => full.startsWith(`${tenant}/`)).sort(),
-    namespace: async (name) => namespaces.get(name),
-    createNamespace: async (name, policies) => {
+    namespace: async (name) => {
+      const policies = namespaces.get(name);
+      return policies === undefined ? undefined : shownPolicies(policies);
+    },
+    createNamespace: async (name, asked) => {
       if (namespaces.has(name)) throw directoryErrors.NAMESPACE_EXISTS();
-      namespaces.set(name, policies);
+      const [tenant] = name.split('/') as [string];
+      const { allowedClusters } = tenants.get(tenant) as TenantInfo;
+      namespaces.set(name, newPolicies(asked, { tenant, clusterName: 'standalone', bundlesCount: 4, allowedClusters }));
     },
     deleteNamespace: async (name) => {
       if ([...cluster.topics.values()].some((topic) => topic.name.namespaceName === name)) throw directoryErrors.NAMESPACE_NOT_EMPTY();
