@@ -64,6 +64,7 @@ export class AuditorTerm {
   #delay: RecoveryDelay | undefined;
   #isDelayRead = false;
   #isForced = false;
+  #isFirstLook = true;
   #bookieCheckDueMs: number;
   #pending: ReadonlySet<BookieId> = new Set();
   readonly #checkTimes: Readonly<Record<PeriodicCheck, Histogram>>;
@@ -141,8 +142,7 @@ export class AuditorTerm {
     const verdict = this.#lost.observe({ up, known: names.flatMap(asBookieId), nowMs, delayMs, isForced });
     this.#notePending(verdict.pending);
     metrics.delayedAuditsCancelled.add(verdict.cancelledCount);
-    for (const id of verdict.returned) this.#returned.add(id);
-    if (verdict.returned.length > 0) this.#returnedWake.call();
+    this.#noteReturned([...verdict.returned, ...this.#firstLook()]);
     const { auditorPeriodicBookieCheckIntervalMs: intervalMs } = this.#options;
     const isPeriodic = intervalMs > 0 && nowMs >= this.#bookieCheckDueMs;
     if (verdict.due.length > 0 || isForced || isPeriodic) {
@@ -154,6 +154,18 @@ export class AuditorTerm {
     }
     const checkWaitMs = intervalMs > 0 ? this.#bookieCheckDueMs - clock.monoMs() : lookAgainMs;
     return Math.max(1, Math.min(lookAgainMs, verdict.waitMs ?? lookAgainMs, checkWaitMs));
+  }
+
+  /** Those that take no entries when a term begins may be in limbo, and wait for copies: whoever saw them come back leads no more. */
+  #firstLook(): BookieId[] {
+    if (!this.#isFirstLook) return [];
+    this.#isFirstLook = false;
+    return this.#d.registry.list().flatMap(({ bookieId, isWritable }) => (isWritable ? [] : [bookieId]));
+  }
+
+  #noteReturned(bookies: readonly BookieId[]): void {
+    for (const id of bookies) this.#returned.add(id);
+    if (bookies.length > 0) this.#returnedWake.call();
   }
 
   #notePending(pending: readonly BookieId[]): void {

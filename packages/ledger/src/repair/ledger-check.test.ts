@@ -54,10 +54,20 @@ t.test('ledger check: a bookie with new disks → all its entries, though it ans
   t.same(badOf(await check(world, ledgerId)), ['b3 lacking 0-9']);
 });
 
+t.test('ledger check: a bookie in limbo → what it does not list is lacking; of an open ledger it is told to be in limbo', async (t) => {
+  const world = new RepairWorld({ bookiesCount: 3 });
+  const ledgerId = await world.ledger({ count: 10 });
+  const open = await world.ledger({ count: 1, isOpen: true });
+  for (let id = 5; id < 10; id++) world.cluster.bookie('b3').forget(ledgerId, id);
+  world.cluster.bookie('b3').isInLimbo = true;
+  t.same(badOf(await check(world, ledgerId)), ['b3 lacking 5-9']);
+  t.same(badOf(await check(world, open)), ['b3 in-limbo ']);
+});
+
 t.test('ledger check: a bookie that cannot tell → unknown, never missing', async (t) => {
   const world = new RepairWorld({ bookiesCount: 3 });
   const ledgerId = await world.ledger({ count: 10 });
-  for (const code of ['IO_ERROR', 'UNKNOWN_LEDGER_STATE', 'TIMEOUT', 'UNAVAILABLE', 'TOO_MANY_REQUESTS'] as const) {
+  for (const code of ['IO_ERROR', 'TIMEOUT', 'UNAVAILABLE', 'TOO_MANY_REQUESTS'] as const) {
     world.listReplies.set('b1', { code, runs: [] });
     const health = await check(world, ledgerId);
     t.same(badOf(health), [], code);

@@ -18,9 +18,10 @@ import { type EntryRun, OwnEntries, ownCount, ownCountOf, runsHave, runsWith, ru
  * What is wrong with one place in an ensemble.
  * - `gone`: its bookie is lost or has to go; nothing was asked.
  * - `lacking`: it says that it does not have `missing`. - `damaged`: some of `missing` is there and cannot be read.
- * - `unknown`: it could not tell, or is away and nobody has said yet that it is lost.
+ * - `in-limbo`: it may have forgotten what it had of a part that is still written to. - `unknown`: it could not tell, or is away and nobody has said yet that
+ * it is lost.
  */
-export type MemberState = 'whole' | 'gone' | 'lacking' | 'damaged' | 'unknown';
+export type MemberState = 'whole' | 'gone' | 'lacking' | 'damaged' | 'in-limbo' | 'unknown';
 
 export interface MemberHealth {
   readonly index: number;
@@ -29,6 +30,8 @@ export interface MemberHealth {
   /** Runs in which the entries it should have and lacks lie (entries of others may lie between them: see {@link OwnEntries}). */
   readonly missing: readonly EntryRun[];
   readonly code: BookieCode | undefined;
+  /** It says so itself: of this ledger it may have lost entries. It takes copies where it is, also while it takes nothing else. */
+  readonly isInLimbo: boolean;
 }
 
 export interface FragmentHealth {
@@ -36,7 +39,7 @@ export interface FragmentHealth {
   /** firstEntryId - 1 when it is empty. */
   readonly lastEntryId: EntryId;
   readonly ensemble: readonly BookieId[];
-  /** Nobody writes to it any more. Of the others (the last one of an open ledger) only the presence of bookies is looked at. */
+  /** Nobody writes to it any more. Of the others (the last one of an open ledger) bookies are only asked whether they may have forgotten it. */
   readonly isClosed: boolean;
   readonly members: readonly MemberHealth[];
 }
@@ -117,19 +120,19 @@ class LedgerCheck {
 
   async #member(fragment: Fragment, index: number, bookieId: BookieId): Promise<MemberHealth> {
     const whole = { first: fragment.firstEntryId, last: fragment.lastEntryId };
-    const health = (state: MemberState, missing: readonly EntryRun[] = [], code?: BookieCode): MemberHealth => ({
-      index,
-      bookieId,
-      state,
-      missing,
-      code,
-    });
+    let isInLimbo = false;
+    const health = (state: MemberState, missing: readonly EntryRun[] = [], code?: BookieCode): MemberHealth => {
+      return { index, bookieId, state, missing, code, isInLimbo };
+    };
     const presence = this.#options.presence(bookieId);
     if (presence === 'gone') return health('gone', [whole]);
     if (presence !== 'up') return health('unknown', [], 'UNAVAILABLE');
-    if (!fragment.isClosed || ownCount(this.#metadata, index, whole) === 0) return health('whole');
+    if (fragment.isClosed && ownCount(this.#metadata, index, whole) === 0) return health('whole');
     const { code, runs } = await this.#listed(bookieId);
-    if (code !== 'OK' && !isNegative(code)) return health('unknown', [], code);
+    // It lists what it has; of the rest it says nothing, and nobody asks whether it ever had it: it is copied.
+    isInLimbo = code === 'UNKNOWN_LEDGER_STATE';
+    if (!fragment.isClosed) return health(isInLimbo ? 'in-limbo' : 'whole');
+    if (code !== 'OK' && !isNegative(code) && !isInLimbo) return health('unknown', [], code);
     const gaps = runsWithout(whole, runs).filter((gap) => ownCount(this.#metadata, index, gap) > 0);
     const listed = health(gaps.length > 0 ? 'lacking' : 'whole', gaps);
     return this.#options.readPercent === undefined ? listed : this.#verified(whole, listed);
@@ -203,9 +206,9 @@ class LedgerCheck {
   }
 }
 
-/** Members of closed fragments with something to repair. */
+/** Members with something to repair; of a fragment that is still written to: those that its writer should replace. */
 export function badMembers({ members }: FragmentHealth): MemberHealth[] {
-  return members.filter(({ state }) => state === 'gone' || state === 'lacking' || state === 'damaged');
+  return members.filter(({ state }) => state !== 'whole' && state !== 'unknown');
 }
 
 /** Copies that are missing, in entries: for people and metrics. */

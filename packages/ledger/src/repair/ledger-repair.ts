@@ -45,8 +45,8 @@ export type RepairOutcome =
   /** Every copy is where it should be; `isChanged`: thanks to this repair. */
   | { outcome: 'whole'; isChanged: boolean }
   | { outcome: 'deleted' }
-  /** Closed parts are whole; these bookies are missing from the part that is still written. */
-  | { outcome: 'open'; missing: readonly BookieId[]; hasSpare: boolean }
+  /** Closed parts are whole; bookies are missing from the part that is still written, or may have forgotten it. */
+  | { outcome: 'open'; missing: readonly BookieId[]; hasSpare: boolean; problem: DaybookError }
   | { outcome: 'failed'; problems: readonly DaybookError[] };
 
 /** A repair may uncover what could not be seen before: a copy that is damaged again, a record that others changed. */
@@ -99,9 +99,9 @@ class LedgerRepair {
     const open = health.fragments.find(({ isClosed }) => !isClosed);
     const [first, ...others] = open === undefined ? [] : badMembers(open);
     if (open !== undefined && first !== undefined) {
-      const missing = [first, ...others].map(({ bookieId }) => bookieId);
       const hasSpare = this.#spares(health.stored, open.ensemble, first.index).length > 0;
-      if (!closesOpen || !hasSpare) return { outcome: 'open', missing, hasSpare };
+      const missing = [first, ...others].map(({ bookieId }) => bookieId);
+      if (!closesOpen || !hasSpare) return { outcome: 'open', missing, hasSpare, problem: this.#openProblem([first, ...others], hasSpare) };
       await this.#close(health.stored);
       return 'again';
     }
@@ -109,6 +109,14 @@ class LedgerRepair {
     const silent = unknown.filter(({ bookieId }) => this.#request.presence(bookieId) === 'up');
     if (silent.length === 0) return { outcome: 'whole', isChanged: this.#isChanged };
     return { outcome: 'failed', problems: silent.map(({ bookieId, code }) => repairErrors.MEMBER_UNKNOWN(ledgerId, bookieId, code ?? '')) };
+  }
+
+  #openProblem(members: readonly MemberHealth[], hasSpare: boolean): DaybookError {
+    const { ledgerId } = this.#request;
+    const names = members.map(({ bookieId }) => bookieId).join(', ');
+    // One that may have forgotten it is filled up once its writer has closed it, and needs nobody to take its place.
+    const waitsForClose = hasSpare || members.every(({ state }) => state === 'in-limbo');
+    return waitsForClose ? repairErrors.LEDGER_OPEN(ledgerId, names) : repairErrors.NO_TARGET(ledgerId, names, this.#d.placement.describeWritable());
   }
 
   async #close({ metadata }: VersionedLedger): Promise<void> {
@@ -168,8 +176,13 @@ class LedgerRepair {
     // What a repair that was broken off has copied already is not copied to yet another bookie.
     if (known !== undefined && this.#isUsable(known) && !fragment.ensemble.includes(known)) spares.unshift(known);
     const unique = [...new Set(spares)];
-    if (member.state === 'gone' || !this.#isUsable(member.bookieId)) return unique;
+    if (member.state === 'gone' || !(this.#isUsable(member.bookieId) || this.#isFillable(member))) return unique;
     return this.#filledUp.has(place) ? [...unique, member.bookieId] : [member.bookieId, ...unique];
+  }
+
+  /** In limbo a bookie takes copies although it may take nothing else. */
+  #isFillable({ isInLimbo, bookieId }: MemberHealth): boolean {
+    return isInLimbo && !this.#request.isAvoided(bookieId);
   }
 
   #isUsable(bookieId: BookieId): boolean {

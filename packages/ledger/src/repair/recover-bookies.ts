@@ -182,7 +182,7 @@ class Recovery {
         case 'deleted':
           return 'deleted';
         case 'open':
-          throw repairErrors.NO_TARGET(ledgerId, outcome.missing.join(', '), this.#d.placement.describeWritable());
+          throw outcome.problem;
         case 'failed':
           throw outcome.problems[0] ?? repairErrors.STOPPED();
       }

@@ -2,7 +2,6 @@ import { metadataErrors } from '@daybook/metadata';
 import type { BookieId } from '@daybook/proto';
 import { DaybookError } from '@daybook/runtime';
 import { abortAny } from './abort-any.js';
-import { repairErrors } from './errors.js';
 import type { Presence } from './ledger-check.js';
 import { type LedgerRepairDependencies, type RepairOutcome, repairLedger } from './ledger-repair.js';
 import type { RepairMetrics } from './repair-metrics.js';
@@ -117,14 +116,9 @@ export class RepairTask {
         this.#options.troubled.forget(ledgerId);
         await this.#done(marked);
         break;
-      case 'open': {
-        const names = outcome.missing.join(', ');
-        const isStuck = !outcome.hasSpare;
-        await this.#failed([
-          isStuck ? repairErrors.NO_TARGET(ledgerId, names, this.#d.placement.describeWritable()) : repairErrors.LEDGER_OPEN(ledgerId, names),
-        ]);
+      case 'open':
+        await this.#failed([outcome.problem]);
         break;
-      }
       case 'failed':
         await this.#failed(outcome.problems);
         break;

@@ -189,7 +189,8 @@ export class MemoryBookie {
     const { ledgerId, isRecovery, isDeferredSync, count, bytes } = decodeAppendBatch(batch.bytes);
     const ledger = this.#ledgerWith(ledgerId, batch.masterKey());
     if (ledger === undefined) return 'UNAUTHORIZED';
-    if ((ledger.isFenced || this.isInLimbo) && !isRecovery) return 'FENCED';
+    if (ledger.isFenced && !isRecovery) return 'FENCED';
+    if (this.isInLimbo && !isRecovery) return 'READ_ONLY';
     if (isDeferredSync && newestOf(ledger) < batch.previousEntryId()) return 'IO_ERROR';
     for (let i = 0; i < count; i++) {
       const at = batch.offsetAt(i);
@@ -307,13 +308,14 @@ export class MemoryBookie {
   list(ledgerId: LedgerId): ListEntriesReply {
     const ledger = this.#ledgers.get(ledgerId);
     if (ledger === undefined) return { code: this.#negative('NO_LEDGER'), runs: [] };
+    const code = this.isInLimbo ? 'UNKNOWN_LEDGER_STATE' : 'OK';
     const runs: { first: EntryId; last: EntryId }[] = [];
     for (const id of [...ledger.entries.keys()].sort((a, b) => a - b)) {
       const run = runs.at(-1);
       if (run !== undefined && run.last + 1 === id) run.last = id;
       else runs.push({ first: id, last: id });
     }
-    return { code: 'OK', runs };
+    return { code, runs };
   }
 
   #negative(code: 'NO_ENTRY' | 'NO_LEDGER'): BookieCode {
