@@ -7,6 +7,9 @@ import { fileURLToPath } from 'node:url';
 
 const daybook = fileURLToPath(new URL('../../../packages/cli/bin/daybook.js', import.meta.url));
 
+// Each process that a test starts listens for its end.
+process.setMaxListeners(100);
+
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** A TCP port of 127.0.0.1 that is free right now. */
@@ -38,8 +41,14 @@ export class ChildProgram {
     };
     this.#child.stdout?.on('data', keep);
     this.#child.stderr?.on('data', keep);
-    this.#ended = new Promise((resolve) => this.#child.once('exit', () => resolve()));
-    process.once('exit', () => this.#child.kill('SIGKILL'));
+    const killWithThis = (): boolean => this.#child.kill('SIGKILL');
+    process.once('exit', killWithThis);
+    this.#ended = new Promise((resolve) => {
+      this.#child.once('exit', () => {
+        process.off('exit', killWithThis);
+        resolve();
+      });
+    });
   }
   get pid(): number {
     return this.#child.pid ?? -1;
@@ -47,9 +56,24 @@ export class ChildProgram {
   get isRunning(): boolean {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
+  /** By itself, or null. */
+  get exitCode(): number | null {
+    return this.#child.exitCode;
+  }
   /** The last 20,000 characters it printed. */
   get output(): string {
     return this.#output;
+  }
+  /** Resolves when it has ended, by whatever cause. */
+  ended(): Promise<void> {
+    return this.#ended;
+  }
+  /** SIGSTOP: its connections stay open, nothing is answered. */
+  pause(): void {
+    this.#child.kill('SIGSTOP');
+  }
+  resume(): void {
+    this.#child.kill('SIGCONT');
   }
   async kill9(): Promise<void> {
     this.#child.kill('SIGKILL');

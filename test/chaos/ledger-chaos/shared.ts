@@ -1,0 +1,20 @@
+export const chaosPassword = Buffer.from('chaos');
+
+/** Numbers from 0 to below 1, the same ones for the same seed. */
+export function seededRandom(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+export function below(random: () => number, count: number): number {
+  return Math.floor(random() * count);
+}
+
+export function oneOf<T>(random: () => number, all: readonly T[]): T {
+  return all[below(random, all.length)] as T;
+}
