@@ -168,7 +168,8 @@ class ObservedBookie implements BookieService {
   readonly #inner: BookieService;
   readonly #name: string;
   readonly #world: World;
-  readonly #sentAgain = new Map<number, Set<number>>();
+  readonly #sent = new Map<number, { first: number; last: number }[]>();
+  readonly #sentAgain = new Map<number, { first: number; last: number }[]>();
 
   constructor(inner: BookieService, name: string, world: World) {
     this.bookieId = inner.bookieId;
@@ -181,7 +182,7 @@ class ObservedBookie implements BookieService {
     const { ledgerId, isRecovery } = batch;
     const entryIds = Array.from({ length: batch.count }, (_, i) => batch.entryIdAt(i) as number);
     const wasFenced = this.#world.fences(this.#name).has(ledgerId);
-    this.#noteSentAgain(ledgerId, entryIds);
+    this.#noteSent(ledgerId, entryIds);
     this.#inner.append(batch, (code) => {
       if (batch.isDeferredSync && code === 'OK') this.#world.deferred(this.#name, ledgerId).push(...entryIds);
       else this.#world.history.tell({ kind: 'bookie append', bookie: this.#name, ledgerId, entryIds, code, isRecovery, wasFenced });
@@ -189,16 +190,19 @@ class ObservedBookie implements BookieService {
     });
   }
 
+  /** In this life of the bookie, or in this one and an earlier one; also an entry between those of a batch that was sent again. */
   wasSentAgain(ledgerId: number, entryId: number): boolean {
-    return this.#sentAgain.get(ledgerId)?.has(entryId) ?? false;
+    return this.#sentAgain.get(ledgerId)?.some(({ first, last }) => first <= entryId && entryId <= last) ?? false;
   }
 
-  #noteSentAgain(ledgerId: number, entryIds: readonly number[]): void {
-    const again = entryIds.filter((entryId) => this.#world.claims.holds(this.#name, ledgerId, entryId));
-    if (again.length === 0) return;
-    const entries = this.#sentAgain.get(ledgerId) ?? new Set<number>();
-    this.#sentAgain.set(ledgerId, entries);
-    for (const entryId of again) entries.add(entryId);
+  #noteSent(ledgerId: number, entryIds: readonly number[]): void {
+    const ids = { first: entryIds[0] as number, last: entryIds.at(-1) as number };
+    const sent = this.#sent.get(ledgerId) ?? [];
+    this.#sent.set(ledgerId, sent);
+    let isAgain = sent.some(({ first, last }) => first <= ids.last && ids.first <= last);
+    for (let entryId = ids.first; !isAgain && entryId <= ids.last; entryId++) isAgain = this.#world.claims.holds(this.#name, ledgerId, entryId);
+    sent.push(ids);
+    if (isAgain) this.#sentAgain.set(ledgerId, [...(this.#sentAgain.get(ledgerId) ?? []), ids]);
   }
 
   async read(request: ReadRequest): Promise<ReadReply> {

@@ -23,6 +23,7 @@ export interface RepairLocksOptions {
 const pollMs = 500;
 const releaseAttemptsMax = 5;
 const releaseRetryMs = 200;
+const leftoversRetryMs = 5_000;
 
 /**
  * One lock per ledger for everything that repairs (workers, manual recovery, decommission) or collects copies that nobody owns (P12). A lock is an ephemeral
@@ -36,6 +37,7 @@ export class RepairLocks {
   /** Keys that may be ours although nobody here holds the lock: an answer was lost. */
   readonly #leftovers = new Set<LedgerId>();
   readonly #session: { stop(): void };
+  #leftoversTimer: { cancel(): void } | undefined;
 
   constructor({ store, clock, owner }: RepairLocksOptions) {
     this.#store = store;
@@ -91,6 +93,7 @@ export class RepairLocks {
   /** Gives back what is still held. */
   async close(): Promise<void> {
     this.#session.stop();
+    this.#leftoversTimer?.cancel();
     await Promise.all([...this.#held].map(([ledgerId, lost]) => this.#release(ledgerId, lost)));
   }
 
@@ -99,7 +102,7 @@ export class RepairLocks {
     try {
       await this.#store.put(path, this.#value, 'absent', { ephemeral: true });
     } catch (error) {
-      if (metadataErrors.UNAVAILABLE.is(error)) this.#leftovers.add(ledgerId);
+      if (metadataErrors.UNAVAILABLE.is(error)) this.#leave(ledgerId);
       if (!metadataErrors.EXISTS.is(error) || !this.#leftovers.has(ledgerId)) {
         if (metadataErrors.EXISTS.is(error) || metadataErrors.UNAVAILABLE.is(error)) return false;
         throw error;
@@ -113,7 +116,7 @@ export class RepairLocks {
     // The session may have ended on the way: then the key may belong to the next one.
     const isHeld = this.#held.get(ledgerId)?.signal.aborted === false;
     if (isHeld) this.#leftovers.delete(ledgerId);
-    else this.#leftovers.add(ledgerId);
+    else this.#leave(ledgerId);
     return isHeld;
   }
 
@@ -122,7 +125,7 @@ export class RepairLocks {
     try {
       for (let attempt = 1; !lost.signal.aborted && !(await this.#remove(ledgerId)); attempt++) {
         if (attempt >= releaseAttemptsMax) {
-          this.#leftovers.add(ledgerId);
+          this.#leave(ledgerId);
           break;
         }
         await this.#clock.sleep(releaseRetryMs, lost.signal);
@@ -143,6 +146,29 @@ export class RepairLocks {
       if (!metadataErrors.NOT_FOUND.is(error) && !metadataErrors.BAD_VERSION.is(error) && !metadataErrors.CLOSED.is(error)) throw error;
     }
     return true;
+  }
+
+  /** The key may stay for as long as the session, which can be for months, and keep everybody else from repairing the ledger: it is removed as soon as possible. */
+  #leave(ledgerId: LedgerId): void {
+    this.#leftovers.add(ledgerId);
+    this.#leftoversTimer ??= this.#clock.after(leftoversRetryMs, () => {
+      this.#leftoversTimer = undefined;
+      void this.#removeLeftovers();
+    });
+  }
+
+  async #removeLeftovers(): Promise<void> {
+    for (const ledgerId of [...this.#leftovers]) {
+      if (this.#held.has(ledgerId)) {
+        this.#leave(ledgerId);
+        continue;
+      }
+      // As if it were held, so that nobody here takes the lock whose key is being removed.
+      const lost = new AbortController();
+      this.#held.set(ledgerId, lost);
+      this.#leftovers.delete(ledgerId);
+      await this.#release(ledgerId, lost).catch(() => this.#leave(ledgerId));
+    }
   }
 
   #loseAll(): void {

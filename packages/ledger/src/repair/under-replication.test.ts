@@ -118,6 +118,25 @@ t.test('under-replication: the answer to a lock is lost → nobody has it twice,
   t.ok(await world.run(locks.tryLock(ledger)));
 });
 
+t.test('under-replication: the answer to a lock or to its release is lost → the key does not stay: others get the lock', async (t) => {
+  const world = new RepairWorld();
+  const node = world.addNode();
+  const { locks } = await world.tools(node);
+  const other = (await world.tools()).locks;
+  node.session.setFaults({ lostReplies: 1_000 });
+  t.equal(await world.run(locks.tryLock(ledger)), undefined);
+  await world.runFor(20_000);
+  node.session.setFaults({ lostReplies: 0 });
+  const lock = await world.run(other.lock(ledger, { waitMs: 20_000 }));
+  await world.run(lock.release());
+  const own = (await world.run(locks.tryLock(ledger))) as RepairLock;
+  node.session.setFaults({ lostReplies: 1_000 });
+  await world.run(own.release());
+  node.session.setFaults({ lostReplies: 0 });
+  await world.run(other.lock(ledger, { waitMs: 20_000 }));
+  t.equal(await world.run(locks.tryLock(ledger)), undefined);
+});
+
 t.test('under-replication: taken → locked, with what the mark says then; two workers share the list', async (t) => {
   const world = new RepairWorld();
   const one = (await world.tools()).underReplication;
