@@ -5,6 +5,7 @@ import type { JournalOutcome } from './journal/journal.js';
 import { encodeLacRecord, recordTypes } from './journal/journal-format.js';
 import type { Journals } from './journal/journals.js';
 import type { Lacs } from './lacs.js';
+import type { Limbo } from './limbo/limbo.js';
 import type { ReadOnlyMode } from './read-only-mode.js';
 import type { LedgerStorage } from './storage/ledger-storage.js';
 import { UndurableEntries } from './undurable-entries.js';
@@ -18,6 +19,7 @@ export interface AppendPathOptions {
   heldBytesMax: number;
   onChange(): void;
   readOnly: Pick<ReadOnlyMode, 'admits'>;
+  limbo: Pick<Limbo, 'has'>;
   onRoomNeeded(): void;
 }
 
@@ -161,6 +163,8 @@ export class AppendPath {
     if (states.has(batch.ledgerId) && !states.keyMatches(batch.ledgerId, batch.masterKey())) return 'UNAUTHORIZED';
     // Also of a ledger that was deleted here while it was fenced: it must not come back open.
     if (!batch.isRecovery && states.isFenced(batch.ledgerId)) return 'FENCED';
+    // Its fence may be forgotten: a writer that was shut out elsewhere must not go on here.
+    if (!batch.isRecovery && this.#options.limbo.has(batch.ledgerId)) return 'READ_ONLY';
     return this.#options.readOnly.admits(batch) ? 'OK' : 'READ_ONLY';
   }
 }

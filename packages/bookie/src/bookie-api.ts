@@ -80,8 +80,9 @@ export interface BookieStatus {
   readOnlyReasons: readonly ReadOnlyReason[];
   /** Whether appends of a recovery are taken. */
   takesRecovery: boolean;
-  /** Its journal was repaired: it answers UNKNOWN_LEDGER_STATE instead of "not here". */
+  /** It may have lost entries, and answers UNKNOWN_LEDGER_STATE instead of "not here": of `limboLedgersCount` ledgers, or of all (undefined). */
   isLimbo: boolean;
+  limboLedgersCount: number | undefined;
   /** False with `journalSyncData=false`: what it acknowledges may be lost when the power fails. */
   isJournalSynced: boolean;
   directories: readonly DirectoryStatus[];

@@ -1,11 +1,20 @@
 import type { Logger } from '@daybook/runtime';
+import type { AppendPath } from './append-path.js';
 import type { BookieOptions } from './bookie-api.js';
+import type { Fences } from './fences.js';
 import type { JournalOptions } from './journal/journal.js';
+import type { Journals } from './journal/journals.js';
+import type { Limbo } from './limbo/limbo.js';
+import type { LimboExit } from './limbo/limbo-exit.js';
 import type { BookieLimits } from './limits.js';
 import { markerNames, readMarker } from './marker-files.js';
 import { ReadOnlyMode } from './read-only-mode.js';
 import { DiskMonitor, type DiskMonitorOptions } from './storage/disk-monitor.js';
+import type { FlushLoop } from './storage/flush-loop.js';
+import type { GarbageCollector } from './storage/gc.js';
 import type { LedgerDirectories } from './storage/ledger-directories.js';
+import type { LedgerStorage } from './storage/ledger-storage.js';
+import type { Scrubber } from './storage/scrubber.js';
 
 /** What the parts of a bookie are made from. */
 export interface PartsContext {
@@ -13,6 +22,21 @@ export interface PartsContext {
   limits: BookieLimits;
   ledgers: LedgerDirectories;
   logger: Logger;
+}
+
+/** A bookie that runs is made of these. */
+export interface Parts {
+  storage: LedgerStorage;
+  journals: Journals;
+  flushLoop: FlushLoop;
+  disks: DiskMonitor;
+  scrubber: Scrubber;
+  readOnly: ReadOnlyMode;
+  limbo: Limbo;
+  limboExit: LimboExit | undefined;
+  appends: AppendPath;
+  fences: Fences;
+  garbageCollector: GarbageCollector;
 }
 
 export function createMonitor(context: PartsContext, hooks: Pick<DiskMonitorOptions, 'giveBackSpares' | 'onChecked'>): DiskMonitor {
@@ -32,16 +56,14 @@ export function createMonitor(context: PartsContext, hooks: Pick<DiskMonitorOpti
   });
 }
 
-/** With what an operator, or a repair of the journal, left for this start. */
-export async function createReadOnlyMode({ options, ledgers, logger }: PartsContext, onChange: () => void): Promise<ReadOnlyMode> {
+/** With what an operator left for this start. */
+export async function createReadOnlyMode({ options, ledgers }: PartsContext, limbo: Limbo, onChange: () => void): Promise<ReadOnlyMode> {
   const { disk, config } = options;
-  const limbo = await readMarker(disk, ledgers.working, markerNames.limbo);
-  if (limbo !== undefined) logger.warn({ limbo }, 'the journal was repaired: this bookie takes no entries, and nothing it lacks counts as absent');
   return new ReadOnlyMode({
     isAnyFullEnough: config.readOnlyModeOnAnyDiskFullEnabled,
     isForced: config.forceReadOnlyBookie,
     isManual: (await readMarker(disk, ledgers.working, markerNames.readOnly)) !== undefined,
-    isLimbo: limbo !== undefined,
+    isLimbo: limbo.extent === 'everything',
     onChange,
   });
 }

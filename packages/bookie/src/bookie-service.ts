@@ -24,6 +24,7 @@ import { type AppendPath, answerSoon } from './append-path.js';
 import type { BookieMetrics } from './bookie-metrics.js';
 import type { Fences } from './fences.js';
 import { type Lacs, lacOfReply } from './lacs.js';
+import type { Limbo } from './limbo/limbo.js';
 import type { ReadOnlyMode } from './read-only-mode.js';
 import type { DiskMonitor } from './storage/disk-monitor.js';
 import type { LedgerStorage } from './storage/ledger-storage.js';
@@ -40,6 +41,7 @@ export interface StoredBookieParts {
   clock: Clock;
   disks: DiskMonitor;
   readOnly: ReadOnlyMode;
+  limbo: Pick<Limbo, 'has'>;
   readReplyBytesMax: number;
   state(): BookieState;
   metrics: BookieMetrics | undefined;
@@ -104,14 +106,14 @@ export class StoredBookie implements BookieService {
 
   async #newestEntry(ledgerId: LedgerId): Promise<LacReply> {
     const { storage } = this.#parts;
-    if (!storage.states.has(ledgerId)) return { code: this.#absent('NO_LEDGER') };
+    if (!storage.states.has(ledgerId)) return { code: this.#absent('NO_LEDGER', ledgerId) };
     let last: number;
     try {
       last = await storage.lastEntryId(ledgerId);
     } catch (error) {
       return { code: this.#ioError(error, ledgerId) };
     }
-    if (last < 0) return { code: this.#absent('NO_ENTRY') };
+    if (last < 0) return { code: this.#absent('NO_ENTRY', ledgerId) };
     const { code, entries } = await this.#readEntries(ledgerId, [last as EntryId], 0);
     const lastEntry = entries[0];
     if (lastEntry !== undefined) return { code, lastEntry };
@@ -151,11 +153,14 @@ export class StoredBookie implements BookieService {
     const refusal = this.#refusal();
     if (refusal !== undefined) return { code: refusal, runs: [] };
     const { storage, appends } = this.#parts;
-    if (!storage.states.has(ledgerId)) return { code: this.#absent('NO_LEDGER'), runs: [] };
+    if (!storage.states.has(ledgerId)) return { code: this.#absent('NO_LEDGER', ledgerId), runs: [] };
     try {
       // Who asks counts copies that last: not what a crash could still take back.
       const runs = appends.undurable.without(ledgerId, await storage.listEntries(ledgerId));
-      return { code: 'OK', runs: runs.map(({ first, last }) => ({ first: first as EntryId, last: last as EntryId })) };
+      return {
+        code: this.#parts.limbo.has(ledgerId) ? 'UNKNOWN_LEDGER_STATE' : 'OK',
+        runs: runs.map(({ first, last }) => ({ first: first as EntryId, last: last as EntryId })),
+      };
     } catch (error) {
       return { code: this.#ioError(error, ledgerId), runs: [] };
     }
@@ -177,19 +182,19 @@ export class StoredBookie implements BookieService {
   async #readEntries(ledgerId: LedgerId, entryIds: readonly EntryId[], bytesMax: number): Promise<ReadReply> {
     const { storage, metrics, clock, readReplyBytesMax } = this.#parts;
     const startMs = metrics === undefined ? 0 : clock.monoMs();
-    if (!storage.states.has(ledgerId)) return { code: this.#absent('NO_LEDGER'), entries: [] };
+    if (!storage.states.has(ledgerId)) return { code: this.#absent('NO_LEDGER', ledgerId), entries: [] };
     const result = await storage.read(ledgerId, entryIds, Math.min(bytesMax, readReplyBytesMax));
     const reply: ReadReply =
       result.is === 'entries'
         ? { code: 'OK', entries: result.entries }
-        : { code: result.is === 'none' ? this.#absent('NO_ENTRY') : this.#ioError(result.error, ledgerId), entries: [] };
+        : { code: result.is === 'none' ? this.#absent('NO_ENTRY', ledgerId) : this.#ioError(result.error, ledgerId), entries: [] };
     metrics?.noteRead({ code: reply.code, durationMs: clock.monoMs() - startMs, entries: reply.entries });
     return reply;
   }
 
-  /** A bookie whose journal was repaired may have lost it, so it proves nothing (rule R15). */
-  #absent(code: 'NO_LEDGER' | 'NO_ENTRY'): BookieCode {
-    return this.#parts.readOnly.isLimbo ? 'UNKNOWN_LEDGER_STATE' : code;
+  /** A bookie that may have lost it proves nothing (rule R15). */
+  #absent(code: 'NO_LEDGER' | 'NO_ENTRY', ledgerId: LedgerId): BookieCode {
+    return this.#parts.limbo.has(ledgerId) ? 'UNKNOWN_LEDGER_STATE' : code;
   }
 
   #ioError(error: unknown, ledgerId: LedgerId): BookieCode {

@@ -3,7 +3,7 @@ import { diskErrors, type Logger } from '@daybook/runtime';
 import { AppendPath } from './append-path.js';
 import type { Bookie, BookieOptions, BookieStatus } from './bookie-api.js';
 import { BookieMetrics } from './bookie-metrics.js';
-import { createMonitor, createReadOnlyMode, journalOptions, type PartsContext } from './bookie-parts.js';
+import { createMonitor, createReadOnlyMode, journalOptions, type Parts, type PartsContext } from './bookie-parts.js';
 import { type BookieState, StoredBookie } from './bookie-service.js';
 import type { Identity } from './cookie.js';
 import { bookieErrors } from './errors.js';
@@ -13,10 +13,10 @@ import { makeGarbageCollector } from './garbage-parts.js';
 import { JournalDirectory } from './journal/journal-directory.js';
 import { Journals } from './journal/journals.js';
 import { Lacs } from './lacs.js';
+import { createLimbo, makeLimboExit } from './limbo/limbo-parts.js';
 import { type BookieLimits, bookieLimits, checkLimits } from './limits.js';
 import { markerNames, removeMarker, setMarker } from './marker-files.js';
 import { Presence } from './presence.js';
-import type { ReadOnlyMode } from './read-only-mode.js';
 import { type OpenedDirectories, openDirectories, replayJournals } from './start-up.js';
 import { BadEntries } from './storage/bad-entries.js';
 import type { DiskMonitor } from './storage/disk-monitor.js';
@@ -94,12 +94,13 @@ class RunningBookie implements Bookie {
       giveBackSpares: async () => this.#parts?.journals.dropSpares(),
       onChecked: () => this.#disksChecked(),
     });
-    const readOnly = await createReadOnlyMode(this.#context, () => this.#readOnlyChanged());
+    const limbo = await createLimbo(this.#context);
+    const readOnly = await createReadOnlyMode(this.#context, limbo, () => this.#readOnlyChanged());
     const storage = await this.#openStorage(disks);
     try {
       const directories = config.journalDirectories.map((path) => new JournalDirectory(disk, path, this.#limits.journalSparesMax));
       const { journals, isPublished } = await this.#recover(storage, directories, disks);
-      this.#parts = this.#makeParts({ storage, journals, disks, readOnly });
+      this.#parts = this.#makeParts({ storage, journals, disks, readOnly, limbo });
       if (!isPublished) this.#parts.flushLoop.noteUnpublished();
       // Before anybody is told that this bookie is there: it may have to come up read-only, or be writable again.
       await disks.check();
@@ -113,6 +114,7 @@ class RunningBookie implements Bookie {
     this.#state = 'running';
     this.#parts.garbageCollector.start();
     this.#parts.scrubber.start();
+    this.#parts.limboExit?.start();
     const { ledgers, entryLogs } = storage.stats();
     this.#logger.info({ ledgers, entryLogs, durationMs: Math.round(clock.monoMs() - startMs) }, 'bookie is ready');
     if (!config.journalSyncData) this.#logger.warn({}, 'journalSyncData is off: acknowledged entries are lost when the power fails');
@@ -123,13 +125,14 @@ class RunningBookie implements Bookie {
   }
 
   status(): BookieStatus {
-    const { readOnly, disks, journals, scrubber } = this.#parts as Parts;
+    const { readOnly, limbo, disks, journals, scrubber } = this.#parts as Parts;
     return {
       state: this.#state,
       isReadOnly: readOnly.isReadOnly,
       readOnlyReasons: readOnly.reasons,
       takesRecovery: readOnly.takesRecovery,
-      isLimbo: readOnly.isLimbo,
+      isLimbo: limbo.extent !== 'nothing',
+      limboLedgersCount: limbo.ledgersCount,
       isJournalSynced: this.#options.config.journalSyncData,
       directories: disks.directories,
       journals: journals.status(),
@@ -247,7 +250,7 @@ class RunningBookie implements Bookie {
     this.#presence.tell(!isReadOnly);
   }
 
-  #makeParts({ storage, journals, disks, readOnly }: Pick<Parts, 'storage' | 'journals' | 'disks' | 'readOnly'>): Parts {
+  #makeParts({ storage, journals, disks, readOnly, limbo }: Pick<Parts, 'storage' | 'journals' | 'disks' | 'readOnly' | 'limbo'>): Parts {
     const flushLoop = new FlushLoop({
       clock: this.#options.clock,
       storage,
@@ -271,6 +274,7 @@ class RunningBookie implements Bookie {
       lacs: this.#lacs,
       journals,
       readOnly,
+      limbo,
       batchBytesMax: this.#limits.batchBytesMax,
       journalQueueBytesMax: this.#limits.journalQueueBytesMax,
       heldBytesMax: this.#limits.heldAppendsBytesMax,
@@ -289,7 +293,9 @@ class RunningBookie implements Bookie {
       logger: this.#logger,
     });
     const garbageCollector = this.#makeGarbageCollector(storage, flushLoop);
-    return { storage, journals, flushLoop, appends, fences, disks, readOnly, scrubber, garbageCollector };
+    const parts = { storage, journals, flushLoop, appends, fences, disks, readOnly, limbo, scrubber, garbageCollector };
+    const limboExit = makeLimboExit(this.#context, parts, { identity: this.identity, onFatal: (error) => this.#fail(error) });
+    return { ...parts, limboExit };
   }
 
   #makeGarbageCollector(storage: LedgerStorage, flushLoop: FlushLoop): GarbageCollector {
@@ -311,7 +317,7 @@ class RunningBookie implements Bookie {
     });
   }
 
-  #makeService({ storage, appends, fences, disks, readOnly }: Parts): StoredBookie {
+  #makeService({ storage, appends, fences, disks, readOnly, limbo }: Parts): StoredBookie {
     return new StoredBookie({
       bookieId: this.identity.bookieId as BookieId,
       storage,
@@ -321,6 +327,7 @@ class RunningBookie implements Bookie {
       clock: this.#options.clock,
       disks,
       readOnly,
+      limbo,
       readReplyBytesMax: this.#limits.readReplyBytesMax,
       state: () => this.#state,
       metrics: this.#metrics,
@@ -328,7 +335,7 @@ class RunningBookie implements Bookie {
     });
   }
 
-  #observe({ storage, journals, appends, disks, readOnly }: Parts): void {
+  #observe({ storage, journals, appends, disks, readOnly, limbo }: Parts): void {
     this.#metrics?.observe(() => ({
       storage: storage.stats(),
       journalQueueBytes: journals.queuedBytes,
@@ -336,7 +343,7 @@ class RunningBookie implements Bookie {
       isWritable: this.#state === 'running' && !readOnly.isReadOnly,
       disks: disks.directories,
       journals: journals.status(),
-      isLimbo: readOnly.isLimbo,
+      isLimbo: limbo.extent !== 'nothing',
       takesRecovery: readOnly.takesRecovery,
       badEntriesListed: this.#badEntries.list.length,
       badEntriesFound: this.#badEntries.foundCount,
@@ -351,6 +358,7 @@ class RunningBookie implements Bookie {
     this.#logger.error({ error }, 'the bookie cannot go on: what it wrote last may not be on disk. It must be started again');
     this.#parts?.flushLoop.stop();
     this.#parts?.garbageCollector.stop();
+    void this.#parts?.limboExit?.close();
     this.#parts?.appends.refuseHeld('IO_ERROR');
     this.#lacs.wakeAll();
     this.#options.onFatal(bookieErrors.FAILED(error instanceof Error ? error.message : String(error), { cause: error }));
@@ -363,6 +371,7 @@ class RunningBookie implements Bookie {
     if (parts !== undefined) {
       parts.appends.refuseHeld('UNAVAILABLE');
       await parts.garbageCollector.close();
+      await parts.limboExit?.close();
       this.#lacs.wakeAll();
       // The journal first, so that the last checkpoint covers all of it.
       await parts.scrubber.close();
@@ -374,16 +383,4 @@ class RunningBookie implements Bookie {
     for (const lock of this.#opened.locks) await lock.release();
     if (this.#state === 'closing') this.#state = 'closed';
   }
-}
-
-interface Parts {
-  storage: LedgerStorage;
-  journals: Journals;
-  flushLoop: FlushLoop;
-  disks: DiskMonitor;
-  scrubber: Scrubber;
-  readOnly: ReadOnlyMode;
-  appends: AppendPath;
-  fences: Fences;
-  garbageCollector: GarbageCollector;
 }

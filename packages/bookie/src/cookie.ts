@@ -190,6 +190,23 @@ async function stampWiped(options: IdentityOptions, directories: readonly Direct
   return { bookieId: cookie.bookieId as BookieId, incarnation, isKnown: false, instanceId: options.instanceId };
 }
 
+/**
+ * The same disks, but not all that was on them: to those who wrote to this bookie it is another one from now on, and they ask the metadata before they go on (P6).
+ * May be repeated when it was interrupted.
+ */
+export async function renewIncarnation(disk: Disk, directories: readonly string[]): Promise<void> {
+  const known: { name: string; count: number }[] = [];
+  for (const path of directories) {
+    const bytes = await readWholeFile(disk, `${path}/${incarnationFileName}`);
+    const [, name, count] = /^(.*?)(?:~(\d+))?$/.exec(bytes?.toString('utf8').trim() ?? '') ?? [];
+    if (name !== undefined && name !== '') known.push({ name, count: Number(count ?? 0) });
+  }
+  const newest = known.sort((a, b) => a.count - b.count).at(-1);
+  if (newest === undefined) return;
+  const next = Buffer.from(`${newest.name}~${newest.count + 1}\n`);
+  for (const path of directories) await replaceFile(disk, path, incarnationFileName, next);
+}
+
 async function stamp(disk: Disk, path: string, cookie: Cookie, incarnation: string): Promise<void> {
   await replaceFile(disk, path, incarnationFileName, Buffer.from(`${incarnation}\n`));
   await replaceFile(disk, path, cookieFileName, encodeCookie(cookie));

@@ -7,7 +7,7 @@ export type ReadOnlyReason =
   | { kind: 'manual' }
   /** `forceReadOnlyBookie` in the configuration. */
   | { kind: 'forced' }
-  /** Its journal was repaired: it may have lost fences. */
+  /** It may have lost entries and fences, and does not know yet of which ledgers. */
   | { kind: 'limbo' };
 
 export interface ReadOnlyModeOptions {
@@ -15,6 +15,7 @@ export interface ReadOnlyModeOptions {
   isAnyFullEnough: boolean;
   isForced: boolean;
   isManual: boolean;
+  /** Until {@link ReadOnlyMode.endLimbo}. */
   isLimbo: boolean;
   /** It changed; the state is the new one already. */
   onChange(): void;
@@ -24,6 +25,7 @@ export interface ReadOnlyModeOptions {
 export class ReadOnlyMode {
   readonly #options: ReadOnlyModeOptions;
   #isManual: boolean;
+  #isLimbo: boolean;
   #fullDirectories: readonly string[] = [];
   /** What appends of a recovery may still take on full disks: estimated from check to check. */
   #recoveryBytesLeft = Number.POSITIVE_INFINITY;
@@ -31,23 +33,26 @@ export class ReadOnlyMode {
   constructor(options: ReadOnlyModeOptions) {
     this.#options = options;
     this.#isManual = options.isManual;
+    this.#isLimbo = options.isLimbo;
   }
 
   get reasons(): readonly ReadOnlyReason[] {
     const reasons: ReadOnlyReason[] = this.#fullDirectories.map((directory) => ({ kind: 'disk full', directory }));
     if (this.#isManual) reasons.push({ kind: 'manual' });
     if (this.#options.isForced) reasons.push({ kind: 'forced' });
-    if (this.#options.isLimbo) reasons.push({ kind: 'limbo' });
+    if (this.#isLimbo) reasons.push({ kind: 'limbo' });
     return reasons;
   }
 
   get isReadOnly(): boolean {
-    return this.#fullDirectories.length > 0 || this.#isManual || this.#options.isForced || this.#options.isLimbo;
+    return this.#fullDirectories.length > 0 || this.#isManual || this.#options.isForced || this.#isLimbo;
   }
 
-  /** Its journal was repaired: negative answers prove nothing. */
-  get isLimbo(): boolean {
-    return this.#options.isLimbo;
+  /** It is known which ledgers are concerned: it takes entries of all others. */
+  endLimbo(): void {
+    this.#change(() => {
+      this.#isLimbo = false;
+    });
   }
 
   /** Whether appends of a recovery are taken: what lies on other bookies is copied here even while ordinary appends are refused. */

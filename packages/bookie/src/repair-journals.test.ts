@@ -46,9 +46,11 @@ t.test('journals: nothing wrong → nothing to repair, nothing is written', asyn
     ],
   );
   const before = await sim.queue.complete(sim.disk.list('/data/journal1'));
+  const { incarnation } = sim.bookie?.identity ?? {};
   await sim.queue.complete(repairJournals(stopped(sim)));
   t.strictSame(await sim.queue.complete(sim.disk.list('/data/journal1')), before);
   await sim.start();
+  t.equal(sim.bookie?.identity.incarnation, incarnation, 'the same disks');
   t.equal(sim.bookie?.isReadOnly, false);
   await sim.close();
 });
@@ -66,15 +68,17 @@ t.test('journals: damaged record → no start; inspection says what is lost, rep
     const [intact, damaged] = await sim.queue.complete(inspectJournals(stopped(sim)));
     t.strictSame(intact?.problems, []);
     t.equal(damaged?.problems.length, 1);
-    const before = round % 2 === 0 ? 'entries 5 to 9 of ledger 1' : 'nothing';
-    t.match(damaged?.problems[0], new RegExp(`after ${before}, before entries ${first + 5} to ${first + 9} of ledger 1`));
+    const intactBefore = round % 2 === 0 ? 'entries 5 to 9 of ledger 1' : 'nothing';
+    t.match(damaged?.problems[0], new RegExp(`after ${intactBefore}, before entries ${first + 5} to ${first + 9} of ledger 1`));
     t.strictSame(await sim.queue.complete(inspectJournals(stopped(sim))), [intact, damaged], 'looking changes nothing');
     await sim.queue.complete(repairJournals(stopped(sim)));
     t.ok(
       (await sim.queue.complete(sim.disk.list('/data/journal1'))).some((name) => name.endsWith('.damaged')),
       'the old file is kept',
     );
+    const before = sim.bookie?.identity.incarnation;
     await sim.start();
+    t.not(sim.bookie?.identity.incarnation, before, 'other disks, to those who wrote to it');
     t.strictSame(await found(sim, 2), all);
     t.strictSame(
       await found(sim, 1),

@@ -1,3 +1,4 @@
+import { renewIncarnation } from './cookie.js';
 import type { Disk, DiskLock } from '@daybook/runtime';
 import { inspectJournal, type JournalInspection } from './journal/journal-inspection.js';
 import { repairJournal } from './journal/journal-repair.js';
@@ -18,8 +19,8 @@ export async function inspectJournals(bookie: StoppedBookie): Promise<JournalIns
 
 /**
  * Makes journals replayable again by giving up what cannot be read. Entries and fences that this bookie acknowledged may be among it, so it comes up **in
- * limbo** from then on: it takes no entries but those of a recovery, and answers UNKNOWN_LEDGER_STATE instead of "not here", until {@link endLimbo}. Refuses
- * (`DISK_LOCKED`) while the bookie runs. Without problems nothing is done.
+ * limbo** from then on, ledger by ledger until it has found out that the ledger is whole (limbo/limbo-exit.ts), or until {@link endLimbo}: it takes no entries but
+ * those of a recovery, and answers UNKNOWN_LEDGER_STATE instead of "not here". Refuses (`DISK_LOCKED`) while the bookie runs. Without problems nothing is done.
  */
 export async function repairJournals(bookie: StoppedBookie): Promise<JournalInspection[]> {
   return locked(bookie, async () => {
@@ -27,6 +28,7 @@ export async function repairJournals(bookie: StoppedBookie): Promise<JournalInsp
     const problems = found.flatMap((inspection) => inspection.problems);
     if (problems.length === 0) return found;
     await setMarker(bookie.disk, bookie.ledgerDirectories, markerNames.limbo, `${problems.join('\n')}\n`);
+    await renewIncarnation(bookie.disk, [...new Set([...bookie.journalDirectories, ...bookie.ledgerDirectories])]);
     return eachJournal(bookie, repairJournal);
   });
 }
