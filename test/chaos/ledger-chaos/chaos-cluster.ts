@@ -2,13 +2,15 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ZooKeeperServer } from '@daybook/metadata/local-zookeeper';
-import { ChildProgram, DaybookProcess, freePort, until } from '../processes.js';
+import { ChildProgram, DaybookProcess, freePort, pause, until } from '../processes.js';
 import { TcpProxy } from '../tcp-proxy.js';
 
 export const sessionTimeoutMs = 4_000;
 
 const writerProgram = fileURLToPath(new URL('./writer-program.js', import.meta.url));
 const readerProgram = fileURLToPath(new URL('./reader-program.js', import.meta.url));
+
+const unreachable = /metadata store cannot be reached/;
 
 /** A process that is started again, as something new, whenever it was ended. */
 export class ChaosNode {
@@ -35,20 +37,28 @@ export class ChaosNode {
     return this.#child?.output ?? '';
   }
 
+  /** Tries again as long as ZooKeeper is away: then it ends at once, and whoever watches over services starts it again. */
   async start(): Promise<void> {
+    const beganMs = performance.now();
+    while (!(await this.#tryToStart())) {
+      if (!unreachable.test(this.output) || performance.now() - beganMs > 60_000) throw new Error(`${this.name} did not start: ${this.output}`);
+      await pause(500);
+    }
+  }
+
+  async #tryToStart(): Promise<boolean> {
     const child = this.#make(++this.#lives);
     this.#child = child;
-    this.#isExpectedToEnd = false;
+    const text = this.#readyText;
+    this.#isExpectedToEnd = text !== undefined;
     void child.ended().then(() => {
       if (!this.#isExpectedToEnd && this.#child === child)
         this.crashes.push(`${this.name} ended by itself (${child.exitCode}): ${child.output.slice(-800)}`);
     });
-    const text = this.#readyText;
-    if (text === undefined) return;
-    await until(`${this.name} is ready`, 60_000, () => {
-      if (!child.isRunning) throw new Error(`${this.name} did not start: ${child.output}`);
-      return child.output.includes(text);
-    });
+    if (text === undefined) return true;
+    await until(`${this.name} is ready`, 60_000, () => !child.isRunning || child.output.includes(text));
+    this.#isExpectedToEnd = false;
+    return child.isRunning;
   }
 
   /** Tries to start it where it must not start; resolves to what it said about that. */

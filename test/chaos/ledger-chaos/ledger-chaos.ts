@@ -211,7 +211,7 @@ class Run {
         result.problems.push(`ledger ${ledgerId}: a ${by} saw it end at ${lastEntryId}, it ends at ${ends.get(ledgerId)}`);
     }
     await this.#compareAll(ledgerIds);
-    result.problems.push(...complaintsIn(logFolder));
+    result.problems.push(...complaintsIn(logFolder), ...this.#nemesis.problems);
     result.acknowledged = this.#acknowledged();
     result.entriesRead = entriesReadIn(logFolder);
     for (const node of [...bookies.map((bookie) => bookie.node), ...autorecovery, ...writers, ...readers]) result.problems.push(...node.crashes);

@@ -30,6 +30,8 @@ export interface NemesisOptions {
 /** Does one bad thing after another, two at a time, and heals each after a while. */
 export class Nemesis {
   readonly counts: Record<string, number> = {};
+  /** What could not be healed. */
+  readonly problems: string[] = [];
   readonly #options: NemesisOptions;
   readonly #busy = new Set<object>();
   #isStopped = true;
@@ -41,7 +43,7 @@ export class Nemesis {
 
   start(): void {
     this.#isStopped = false;
-    this.#hands = [this.#act(), this.#act()];
+    this.#hands = [this.#act(), this.#act()].map((hand) => hand.catch((error: unknown) => void this.problems.push(String(error))));
   }
 
   /** Resolves when everything is healed. */

@@ -3,9 +3,9 @@ import { ledgerErrors } from '@daybook/ledger';
 import type { EntryId, LedgerId } from '@daybook/proto';
 import { errorCode } from '@daybook/runtime';
 import { contentOf } from '../contents.js';
-import { openView } from '../lose-bookie.js';
 import { pause } from '../processes.js';
 import { acknowledgedIn } from './logged.js';
+import { openViewPatiently } from './patience.js';
 import { below, chaosPassword, seededRandom } from './shared.js';
 
 /**
@@ -16,7 +16,7 @@ const [metadata = '', folder = '', file = '', seed = '1'] = process.argv.slice(2
 const random = seededRandom(Number(seed));
 const note = (line: string): void => appendFileSync(file, `${line}\n`);
 
-const view = await openView(metadata);
+const view = await openViewPatiently(metadata);
 
 async function readOne(): Promise<void> {
   const all = [...acknowledgedIn(folder)].filter(([, last]) => last >= 0);

@@ -2,8 +2,8 @@ import { appendFileSync } from 'node:fs';
 import type { LedgerWriter } from '@daybook/ledger';
 import { errorCode } from '@daybook/runtime';
 import { contentOf } from '../contents.js';
-import { openView } from '../lose-bookie.js';
 import { pause } from '../processes.js';
+import { openViewPatiently } from './patience.js';
 import { below, chaosPassword, seededRandom } from './shared.js';
 
 /**
@@ -15,7 +15,7 @@ const random = seededRandom(Number(seed));
 const note = (line: string): void => appendFileSync(file, `${line}\n`);
 const unansweredMax = 100;
 
-const view = await openView(metadata);
+const view = await openViewPatiently(metadata);
 
 async function create(): Promise<LedgerWriter | undefined> {
   const isStriped = Number(bookies) > 3 && below(random, 3) === 0;
