@@ -26,7 +26,7 @@ export const bookieConfigSchema = z
       .boolean()
       .default(false)
       .describe(
-        'Accept that all disks of a known bookie are empty at this start: it takes no entries and proves nothing by what it lacks, until it is taken out of limbo.',
+        'Accept that all disks of a known bookie are empty at this start: of the ledgers that name it, it proves nothing by what it lacks until they were copied back (limbo).',
       ),
     journalSyncData: z
       .boolean()

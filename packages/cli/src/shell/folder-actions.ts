@@ -230,7 +230,7 @@ export async function repairJournal(options: JournalOptions): Promise<void> {
   await repairJournals(await bookieFolder(options));
   if (!options.json) {
     printLine(
-      'repaired. The bookie starts in limbo now: it takes no entries until its ledgers were copied again and daybook shell journal endlimbo was called',
+      'repaired. The bookie starts in limbo now: autorecovery copies its ledgers back, and each of them leaves limbo when it is whole again',
     );
   }
 }
@@ -253,7 +253,7 @@ function journalsText(inspections: readonly JournalInspection[]): string {
 export async function endLimboOf(options: JournalOptions): Promise<void> {
   if (options.force !== true) {
     throw shellErrors.NOT_CONFIRMED(
-      'let the bookie say of everything it does not have that it never was there; first let daybook autorecovery check all of its ledgers',
+      'let the bookie say of everything it does not have that it never was there; it does so by itself, ledger by ledger, when autorecovery has copied them back',
       '--force',
     );
   }

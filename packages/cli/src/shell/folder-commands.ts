@@ -88,8 +88,8 @@ function journalCommand(): Command {
     'after',
     `
 A bookie does not start when a record it may have acknowledged cannot be read. Best restore the file from the disk's other half or a backup. Otherwise:
-  1. inspect says what is lost. 2. repair gives it up: the bookie then starts in limbo (read-only, answering "unknown" instead of "not here").
-  3. Its ledgers are checked and copied again (daybook autorecovery). 4. endlimbo makes it a bookie like any other.
+  1. inspect says what is lost. 2. repair gives it up: the bookie then starts in limbo (answering "unknown" instead of "not here").
+  3. Its ledgers are copied again (daybook autorecovery), and each leaves limbo by itself when it is whole. endlimbo ends that as a whole.
 Or wipe it (daybook shell bookieformat) and recover all of its ledgers from their other replicas (daybook shell recover).
 ${examples('journal inspect --data ./bookie-1', 'journal repair --data ./bookie-1 --yes')}`,
   );
@@ -106,7 +106,7 @@ ${examples('journal inspect --data ./bookie-1', 'journal repair --data ./bookie-
   );
   journal.addCommand(
     withJson(withConfirmation(withFolder(new Command('endlimbo'))))
-      .description('When every ledger that names this bookie was checked and copied again: let it take entries and say "not here" again.')
+      .description('Let a bookie say "not here" again of everything, at once. Not needed: each ledger leaves limbo by itself when it is whole again.')
       .action(async (options: JournalOptions) => (await actions()).endLimboOf(options)),
   );
   return journal;

@@ -130,6 +130,7 @@ export interface CodeReply {
 }
 
 export interface ListEntriesReply {
+  /** `UNKNOWN_LEDGER_STATE`: it has these, and may have forgotten others. */
   code: BookieCode;
   /** Inclusive runs of ids, ascending and apart. */
   runs: readonly { first: EntryId; last: EntryId }[];
