@@ -39,7 +39,7 @@ export interface Parts {
   garbageCollector: GarbageCollector;
 }
 
-export function createMonitor(context: PartsContext, hooks: Pick<DiskMonitorOptions, 'giveBackSpares' | 'onChecked'>): DiskMonitor {
+export function createMonitor(context: PartsContext, hooks: Pick<DiskMonitorOptions, 'giveBackSpares' | 'onChecked' | 'onFatal'>): DiskMonitor {
   const { options, limits, ledgers, logger } = context;
   const { disk, clock, config } = options;
   const { journalDirectories, diskUsageThreshold, diskUsageWarnThreshold, diskUsageLwmThreshold = diskUsageThreshold } = config;

@@ -15,7 +15,7 @@ import { Journals } from './journal/journals.js';
 import { Lacs } from './lacs.js';
 import { createLimbo, makeLimboExit } from './limbo/limbo-parts.js';
 import { type BookieLimits, bookieLimits, checkLimits } from './limits.js';
-import { markerNames, removeMarker, setMarker } from './marker-files.js';
+import { markerNames, switchMarker } from './marker-files.js';
 import { Presence } from './presence.js';
 import { type OpenedDirectories, openDirectories, replayJournals } from './start-up.js';
 import { BadEntries } from './storage/bad-entries.js';
@@ -93,6 +93,7 @@ class RunningBookie implements Bookie {
     const disks = createMonitor(this.#context, {
       giveBackSpares: async () => this.#parts?.journals.dropSpares(),
       onChecked: () => this.#disksChecked(),
+      onFatal: (error) => this.#fail(error),
     });
     const limbo = await createLimbo(this.#context);
     const readOnly = await createReadOnlyMode(this.#context, limbo, () => this.#readOnlyChanged());
@@ -143,10 +144,12 @@ class RunningBookie implements Bookie {
   }
 
   async setReadOnly(isReadOnly: boolean): Promise<void> {
-    const { disk } = this.#options;
-    const { working } = this.#opened.ledgers;
-    if (isReadOnly) await setMarker(disk, working, markerNames.readOnly, 'an operator made this bookie read-only\n');
-    else await removeMarker(disk, working, markerNames.readOnly);
+    if (this.#state !== 'running') throw bookieErrors.CLOSED();
+    const text = isReadOnly ? 'an operator made this bookie read-only\n' : undefined;
+    await switchMarker(this.#options.disk, this.#opened.ledgers, markerNames.readOnly, text).catch((error: unknown) => {
+      if (bookieErrors.FAILED.is(error)) this.#fail(error);
+      throw error;
+    });
     this.#parts?.readOnly.setManual(isReadOnly);
   }
 
@@ -180,10 +183,11 @@ class RunningBookie implements Bookie {
   }
 
   #openStorage(disks: DiskMonitor): Promise<LedgerStorage> {
-    const { disk, clock } = this.#options;
+    const { disk, clock, config } = this.#options;
+    const { journalDirectories } = config;
     const onBadEntry = (bad: FoundBadEntry): void => this.#badEntries.note(bad);
     const onDamagedIndex = (logId: number): void => this.#parts?.scrubber.noteDamagedIndex(logId);
-    const parts = { disk, clock, directories: this.#opened.ledgers, logger: this.#logger };
+    const parts = { disk, clock, directories: this.#opened.ledgers, journalDirectories, logger: this.#logger };
     const onNoRoom = (directory: string): void => {
       disks.noteNoRoom(directory).catch((error: unknown) => this.#logger.error({ error }, 'the disks cannot be checked'));
     };
@@ -290,6 +294,7 @@ class RunningBookie implements Bookie {
       intervalMs: this.#limits.scrubIntervalMs,
       bytesPerSecond: this.#limits.scrubBytesPerSecond,
       onRebuilt: () => flushLoop.noteUnpublished(),
+      onFailedSync: (directory, error) => this.#failedSync(directory, error),
       logger: this.#logger,
     });
     const garbageCollector = this.#makeGarbageCollector(storage, flushLoop);
@@ -352,13 +357,22 @@ class RunningBookie implements Bookie {
     }));
   }
 
+  /** Never tried again (rule R16). */
+  #failedSync(directory: string, error: unknown): void {
+    if (!this.#opened.ledgers.takeOut(directory, error)) this.#fail(error);
+  }
+
   #fail(error: unknown): void {
     if (this.#state === 'failed' || this.#state === 'closed') return;
     this.#state = 'failed';
     this.#logger.error({ error }, 'the bookie cannot go on: what it wrote last may not be on disk. It must be started again');
+    this.#opened.ledgers.stop();
+    this.#parts?.journals.stop();
     this.#parts?.flushLoop.stop();
     this.#parts?.garbageCollector.stop();
     void this.#parts?.limboExit?.close();
+    this.#parts?.scrubber.stop();
+    this.#parts?.disks.stop();
     this.#parts?.appends.refuseHeld('IO_ERROR');
     this.#lacs.wakeAll();
     this.#options.onFatal(bookieErrors.FAILED(error instanceof Error ? error.message : String(error), { cause: error }));

@@ -1,5 +1,7 @@
 import type { Disk } from '@daybook/runtime';
+import type { LedgerDirectories } from './storage/ledger-directories.js';
 import { readWholeFile, replaceFile } from './storage/replace-file.js';
+import { syncOrFail } from './storage/sync-or-fail.js';
 
 /**
  * Modes that outlive a restart, as small files in every ledger directory; one of them is enough. `READONLY`: an operator wants the bookie to take nothing in.
@@ -25,6 +27,11 @@ export async function setMarker(disk: Disk, directories: readonly string[], name
 export async function removeMarker(disk: Disk, directories: readonly string[], name: MarkerName): Promise<void> {
   for (const directory of directories) {
     await disk.remove(`${directory}/${name}`);
-    await disk.syncDirectory(directory);
+    await syncOrFail(() => disk.syncDirectory(directory));
   }
+}
+
+/** While the bookie runs: sets a marker, or removes it without a text; a directory that fails is taken out. */
+export async function switchMarker(disk: Disk, ledgers: LedgerDirectories, name: MarkerName, text: string | undefined): Promise<void> {
+  await ledgers.each((path) => (text === undefined ? removeMarker(disk, [path], name) : setMarker(disk, [path], name, text)));
 }

@@ -1,16 +1,11 @@
+import type { DiskLock } from '@daybook/runtime';
 import { renewIncarnation } from './cookie.js';
-import type { Disk, DiskLock } from '@daybook/runtime';
 import { inspectJournal, type JournalInspection } from './journal/journal-inspection.js';
 import { repairJournal } from './journal/journal-repair.js';
+import { type BookieDirectories, lastCheckpoint } from './last-checkpoint.js';
 import { markerNames, removeMarker, setMarker } from './marker-files.js';
-import { Checkpoints } from './storage/checkpoint.js';
-import { LedgerDirectories } from './storage/ledger-directories.js';
 
-export interface StoppedBookie {
-  disk: Disk;
-  journalDirectories: readonly string[];
-  ledgerDirectories: readonly string[];
-}
+export type StoppedBookie = BookieDirectories;
 
 /** Looks at the journals of a bookie that does not run, and changes nothing: `problems` is what a repair would give up. */
 export async function inspectJournals(bookie: StoppedBookie): Promise<JournalInspection[]> {
@@ -39,10 +34,11 @@ export async function endLimbo(bookie: StoppedBookie): Promise<void> {
 }
 
 async function eachJournal(
-  { disk, journalDirectories, ledgerDirectories }: StoppedBookie,
+  bookie: StoppedBookie,
   task: (options: Parameters<typeof repairJournal>[0]) => Promise<JournalInspection>,
 ): Promise<JournalInspection[]> {
-  const { latest } = await Checkpoints.load(disk, new LedgerDirectories(disk, ledgerDirectories));
+  const { disk, journalDirectories } = bookie;
+  const latest = await lastCheckpoint(bookie);
   const out: JournalInspection[] = [];
   for (const [i, directory] of journalDirectories.entries()) out.push(await task({ disk, directory, mark: latest?.marks[i] }));
   return out;

@@ -120,6 +120,15 @@ export class Journal {
     this.#schedule();
   }
 
+  /** The bookie failed elsewhere: nothing is written or acknowledged any more. */
+  stop(): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'failed';
+    const lost = this.#queue;
+    this.#queue = [];
+    this.#answer(lost, 'failed');
+  }
+
   /** Writes what is queued, then ends. */
   async close(): Promise<void> {
     if (this.#state === 'open') {
@@ -259,7 +268,7 @@ export class Journal {
    */
   async #relieve(error: unknown, group: readonly Queued[]): Promise<void> {
     await this.#endFile();
-    const isLastTry = ++this.#fullCount > 1;
+    const isLastTry = ++this.#fullCount > 1 || this.#state === 'failed';
     const waiting = [...group, ...this.#queue];
     const hasHope = ({ isPriority }: Queued): boolean => isPriority && !isLastTry;
     this.#queue = waiting.filter(hasHope);

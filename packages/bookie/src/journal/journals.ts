@@ -75,6 +75,11 @@ export class Journals {
     }));
   }
 
+  /** Nothing is written or acknowledged any more. */
+  stop(): void {
+    for (const journal of this.#journals) journal.stop();
+  }
+
   /** Writes what is queued, then ends. */
   async close(): Promise<void> {
     await Promise.all(this.#journals.map((journal) => journal.close()));

@@ -1,7 +1,6 @@
 import { journalFileName } from '../journal/journal-format.js';
+import { lastCheckpoint } from '../last-checkpoint.js';
 import type { StoppedBookie } from '../repair-journals.js';
-import { Checkpoints } from '../storage/checkpoint.js';
-import { LedgerDirectories } from '../storage/ledger-directories.js';
 
 /** What the last checkpoint says. */
 export interface LastMark {
@@ -12,10 +11,10 @@ export interface LastMark {
   logsCount: number;
 }
 
-export async function readLastMark({ disk, journalDirectories, ledgerDirectories }: StoppedBookie): Promise<LastMark> {
-  const { latest } = await Checkpoints.load(disk, new LedgerDirectories(disk, ledgerDirectories));
+export async function readLastMark(bookie: StoppedBookie): Promise<LastMark> {
+  const latest = await lastCheckpoint(bookie);
   const marks = (latest?.marks ?? []).map(({ fileId, offset }, i) => ({
-    journalDirectory: journalDirectories[i] ?? '?',
+    journalDirectory: bookie.journalDirectories[i] ?? '?',
     journalFileName: journalFileName(fileId),
     journalFileId: fileId,
     offset,

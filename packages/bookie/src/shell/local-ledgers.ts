@@ -1,7 +1,6 @@
 import { inspectJournal } from '../journal/journal-inspection.js';
+import { lastCheckpoint } from '../last-checkpoint.js';
 import type { StoppedBookie } from '../repair-journals.js';
-import { Checkpoints } from '../storage/checkpoint.js';
-import { LedgerDirectories } from '../storage/ledger-directories.js';
 import { decodeLedgerStates, type LedgerState, ledgerStatesFileName } from '../storage/ledger-state-format.js';
 import { readWholeFile } from '../storage/replace-file.js';
 import { ledgerRows, listLocalLogs, readRuns } from './local-logs.js';
@@ -99,8 +98,9 @@ export async function readLocalIndex(bookie: StoppedBookie, ledgerId: number): P
 type Journaled = ReturnType<typeof factsOf> & { offset: number; bytes: number; path: string };
 
 /** Every record behind the last mark: what the next start will replay. */
-async function eachJournaled({ disk, journalDirectories, ledgerDirectories }: StoppedBookie, task: (record: Journaled) => void): Promise<void> {
-  const { latest } = await Checkpoints.load(disk, new LedgerDirectories(disk, ledgerDirectories));
+async function eachJournaled(bookie: StoppedBookie, task: (record: Journaled) => void): Promise<void> {
+  const { disk, journalDirectories } = bookie;
+  const latest = await lastCheckpoint(bookie);
   for (const [i, directory] of journalDirectories.entries()) {
     await inspectJournal({
       disk,
@@ -114,9 +114,9 @@ async function eachJournaled({ disk, journalDirectories, ledgerDirectories }: St
 }
 
 /** The newest snapshot of the ledgers' states; empty before the first checkpoint. */
-async function readStates({ disk, ledgerDirectories }: StoppedBookie): Promise<readonly LedgerState[]> {
+async function readStates({ disk, journalDirectories, ledgerDirectories }: StoppedBookie): Promise<readonly LedgerState[]> {
   let newest: { checkpointNumber: number; states: LedgerState[] } | undefined;
-  for (const directory of ledgerDirectories) {
+  for (const directory of [...ledgerDirectories, ...journalDirectories]) {
     const path = `${directory}/${ledgerStatesFileName}`;
     const bytes = await readWholeFile(disk, path);
     const decoded = bytes === undefined ? undefined : decodeLedgerStates(bytes, path);

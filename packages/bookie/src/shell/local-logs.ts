@@ -1,11 +1,10 @@
 import { type Disk, diskErrors } from '@daybook/runtime';
+import { lastCheckpoint } from '../last-checkpoint.js';
 import type { StoppedBookie } from '../repair-journals.js';
-import { Checkpoints } from '../storage/checkpoint.js';
 import type { LogExtent } from '../storage/checkpoint-format.js';
 import { logFileName, logIdIn } from '../storage/entry-log-format.js';
 import { checkIndex } from '../storage/index-check.js';
 import { decodeTrailer, indexFileName, type LedgerRow, type Run, trailerBytes } from '../storage/index-format.js';
-import { LedgerDirectories } from '../storage/ledger-directories.js';
 import { readWholeFile } from '../storage/replace-file.js';
 import { bookieShellErrors } from './errors.js';
 
@@ -23,8 +22,9 @@ export interface LocalLog {
 }
 
 /** Of all entry logs that the last checkpoint names, and of files that it does not; ascending. */
-export async function listLocalLogs({ disk, ledgerDirectories }: StoppedBookie): Promise<LocalLog[]> {
-  const { latest } = await Checkpoints.load(disk, new LedgerDirectories(disk, ledgerDirectories));
+export async function listLocalLogs(bookie: StoppedBookie): Promise<LocalLog[]> {
+  const { disk, ledgerDirectories } = bookie;
+  const latest = await lastCheckpoint(bookie);
   const directoryOf = new Map<number, string>();
   for (const directory of ledgerDirectories) {
     for (const name of await disk.list(directory)) {

@@ -1,39 +1,57 @@
 import { type Disk, invariant } from '@daybook/runtime';
 import { bookieErrors } from '../errors.js';
-import { covers, type JournalMarks } from '../journal/journal-mark.js';
-import { type Checkpoint, checkpointFileName, decodeCheckpoint, encodeCheckpoint, type LogExtent } from './checkpoint-format.js';
-import type { LedgerDirectories } from './ledger-directories.js';
+import { covers } from '../journal/journal-mark.js';
+import { type CheckpointDirectories, isNewestKnown } from './checkpoint-directories.js';
+import { type Checkpoint, checkpointFileName, decodeCheckpoint, encodeCheckpoint } from './checkpoint-format.js';
 import { readWholeFile, replaceFile } from './replace-file.js';
 
-/** The published checkpoint: the one pointer that says what of the ledger directories counts. Only ever moves forward. */
+/**
+ * How far numbers jump when a ledger directory cannot be looked into: a checkpoint may be in it that was written and did not count, as it got no further. Far
+ * more than are ever written without counting.
+ */
+const unseenNumbers = 1 << 20;
+
+/**
+ * The published checkpoint: the one pointer that says what of the ledger directories counts, and from where on the journals are needed. Only ever moves
+ * forward. It is in every directory that had room, journal directories included, so that a start never takes an older one for it: see
+ * {@link CheckpointDirectories}.
+ */
 export class Checkpoints {
   readonly #disk: Disk;
-  readonly #directories: LedgerDirectories;
+  readonly #directories: CheckpointDirectories;
   #latest: Checkpoint | undefined;
+  #lastNumber: number;
 
-  private constructor(disk: Disk, directories: LedgerDirectories, latest: Checkpoint | undefined) {
+  private constructor(disk: Disk, directories: CheckpointDirectories, latest: Checkpoint | undefined) {
     this.#disk = disk;
     this.#directories = directories;
     this.#latest = latest;
+    this.#lastNumber = (latest?.number ?? 0) + (directories.ledgers.failed.length > 0 ? unseenNumbers : 0);
   }
 
   /**
-   * The newest readable one counts: a crash between two directories leaves them apart. An older one is as good as long as the journal still has what
-   * it names (which replay checks).
+   * The newest one counts, wherever it is: everything a checkpoint names was durable before its first copy was written, and nothing that an older one needs
+   * is given up before it counts. Rejects with `BOOKIE_CHECKPOINT_CORRUPT` when a newer one than those that can be read may be hidden in the others.
    */
-  static async load(disk: Disk, directories: LedgerDirectories): Promise<Checkpoints> {
+  static async load(disk: Disk, directories: CheckpointDirectories): Promise<Checkpoints> {
     const found: Checkpoint[] = [];
     const damaged: string[] = [];
-    await directories.each(async (directory) => {
+    const unread = await directories.read(async (directory) => {
       const path = `${directory}/${checkpointFileName}`;
       const bytes = await readWholeFile(disk, path);
       if (bytes === undefined) return;
       const checkpoint = decodeCheckpoint(bytes, path);
-      if (checkpoint === undefined) damaged.push(path);
+      if (checkpoint === undefined) damaged.push(directory);
       else found.push(checkpoint);
     });
+    for (const directory of damaged) directories.noteUnread(directory, unread);
     const latest = found.sort((a, b) => a.number - b.number).at(-1);
-    if (latest === undefined && damaged[0] !== undefined) throw bookieErrors.CHECKPOINT_CORRUPT(damaged[0], 'its checksum is wrong');
+    const [path = unread.inJournals[0]] = damaged;
+    if (path !== undefined && (latest === undefined || !isNewestKnown(unread))) {
+      const others = [...unread.inLedgers, ...unread.inJournals].filter((other) => other !== path);
+      const why = latest === undefined || others.length === 0 ? '' : `, and a newer one than those elsewhere may be in ${others.join(', ')}`;
+      throw bookieErrors.CHECKPOINT_CORRUPT(`${path}/${checkpointFileName}`, `its checksum is wrong, or it cannot be read${why}`);
+    }
     return new Checkpoints(disk, directories, latest);
   }
 
@@ -41,15 +59,20 @@ export class Checkpoints {
     return this.#latest;
   }
 
+  /** The number of the next one; each is taken for one attempt only, as an attempt that fails may leave copies behind. */
+  takeNumber(): number {
+    return ++this.#lastNumber;
+  }
+
   /**
-   * Publishes, in every ledger directory that works. Everything it names must be durable. When it resolves, journal files before the marks are no longer needed.
+   * Publishes, in every directory. Everything it names must be durable. When it resolves, journal files before the marks are no longer needed, nor is anything
+   * that only the checkpoint before names. Rejects with `DISK_FULL` when too few have room.
    */
-  async publish(state: { marks: JournalMarks; nextLogId: number; logs: readonly LogExtent[]; statesNumber: number }): Promise<void> {
+  async publish(checkpoint: Checkpoint): Promise<void> {
     const before = this.#latest;
-    invariant(before === undefined || covers(state.marks, before.marks), 'no mark ever moves back');
-    const checkpoint = { number: (before?.number ?? 0) + 1, ...state };
+    invariant(before === undefined || covers(checkpoint.marks, before.marks), 'no mark ever moves back');
     const bytes = encodeCheckpoint(checkpoint);
-    await this.#directories.eachWithRoom((directory) => replaceFile(this.#disk, directory, checkpointFileName, bytes));
+    await this.#directories.write((directory) => replaceFile(this.#disk, directory, checkpointFileName, bytes));
     this.#latest = checkpoint;
   }
 }

@@ -1,4 +1,5 @@
 import { type Clock, DaybookError, type Disk, type DiskUsage, type Logger, type Timer } from '@daybook/runtime';
+import { bookieErrors } from '../errors.js';
 import { type DiskLevel, type DiskThresholds, levelOf, reserveBytesFor, usedShare } from './disk-usage.js';
 import type { LedgerDirectories } from './ledger-directories.js';
 import { ReserveFile } from './reserve-file.js';
@@ -15,6 +16,8 @@ export interface DiskMonitorOptions {
   reserveBytes: number;
   /** Used-up journal files and the like: given back before the reserve is touched. */
   giveBackSpares(): Promise<void>;
+  /** A sync failed, of a directory that cannot be taken out. */
+  onFatal(error: unknown): void;
   /** After each check. */
   onChecked(): void;
 }
@@ -70,9 +73,14 @@ export class DiskMonitor {
   }
 
   async close(): Promise<void> {
+    this.stop();
+    await this.#checking;
+  }
+
+  /** Writes nothing any more. */
+  stop(): void {
     this.#isClosed = true;
     this.#timer?.cancel();
-    await this.#checking;
   }
 
   /** Looks at all disks now, and from then on again and again; whoever asks while a check runs gets the outcome of that one. */
@@ -137,8 +145,10 @@ export class DiskMonitor {
       return await task();
     } catch (error) {
       if (!(error instanceof DaybookError)) throw error;
-      const { ledgers, logger } = this.#options;
-      if (!ledgers.takeOut(watched.path, error)) logger.error({ error, directory: watched.path }, 'the disk cannot be checked');
+      const { ledgers, logger, onFatal } = this.#options;
+      if (ledgers.takeOut(watched.path, error)) return undefined;
+      logger.error({ error, directory: watched.path }, 'the disk cannot be checked');
+      if (bookieErrors.FAILED.is(error)) onFatal(error);
       return undefined;
     }
   }
@@ -161,7 +171,7 @@ export class DiskMonitor {
     watched.hadNoRoom = false;
     // Only with room to spare: the reserve must not be what fills the disk.
     const share = usedShare({ totalBytes: watched.totalBytes, freeBytes: watched.freeBytes - missing() });
-    if (!hadNoRoom && this.#mayFill && missing() > 0 && share < Math.min(thresholds.full, thresholds.lowWater)) {
+    if (!hadNoRoom && this.#mayFill && !this.#isClosed && missing() > 0 && share < Math.min(thresholds.full, thresholds.lowWater)) {
       hadNoRoom = !(await watched.reserve.fill(reserveBytes));
       watched.reserveBytes = await watched.reserve.bytes();
       Object.assign(watched, await disk.usage(watched.path));

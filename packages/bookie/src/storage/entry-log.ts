@@ -22,6 +22,8 @@ interface Places {
   logId: number;
   /** It is for what compaction moves. */
   isCompacted: boolean;
+  /** False once its directory was taken out: then nothing is written there any more. */
+  isWritable(): boolean;
 }
 
 /**
@@ -33,6 +35,7 @@ export class OpenLog {
   readonly directory: string;
   readonly isCompacted: boolean;
   readonly index = new OpenIndex();
+  readonly #isWritable: () => boolean;
   readonly #log: DiskFile;
   readonly #indexFile: DiskFile;
   #logBytes: number;
@@ -44,6 +47,7 @@ export class OpenLog {
     this.logId = place.logId;
     this.directory = place.directory;
     this.isCompacted = place.isCompacted;
+    this.#isWritable = place.isWritable;
     this.#log = files.log;
     this.#indexFile = files.index;
     this.#logBytes = bytes.log;
@@ -115,6 +119,7 @@ export class OpenLog {
   }
 
   async write(records: Buffer): Promise<void> {
+    this.#requireWritable();
     await this.#log.writeAt(this.#writtenTo, records);
     this.#writtenTo += records.length;
   }
@@ -124,6 +129,7 @@ export class OpenLog {
    * says no, nothing was written.
    */
   async commit(runs: readonly Run[], accept: () => boolean = () => true): Promise<boolean> {
+    this.#requireWritable();
     const frame = encodeFrame({ logId: this.logId, logBytesBefore: this.#logBytes, logBytesAfter: this.#writtenTo }, runs);
     await this.#indexFile.writeAt(this.#indexBytes, frame);
     await this.#sync(this.#log, this.#indexFile);
@@ -145,12 +151,14 @@ export class OpenLog {
   /** As {@link rollBack}, and gives the space back. */
   async trim(): Promise<void> {
     this.rollBack();
+    if (!this.#isWritable()) return;
     await this.#log.truncate(this.#logBytes);
     await this.#indexFile.truncate(this.#indexBytes);
   }
 
   /** Appends the table that makes the index searchable on disk, and says how long the index is with it. The log must not be written any more. */
   async seal(): Promise<{ ledgers: LedgerRow[]; indexBytes: number }> {
+    this.#requireWritable();
     const table = buildIndexTable(this.index, this.logId, { offset: this.#indexBytes, logBytes: this.#logBytes });
     await this.#indexFile.writeAt(this.#indexBytes, table.bytes);
     await this.#sync(this.#indexFile);
@@ -161,6 +169,10 @@ export class OpenLog {
   async close(): Promise<void> {
     await this.#log.close();
     await this.#indexFile.close();
+  }
+
+  #requireWritable(): void {
+    if (!this.#isWritable()) throw diskErrors.IO(this.#log.path, 'its directory was taken out');
   }
 
   async #sync(...files: DiskFile[]): Promise<void> {

@@ -5,11 +5,14 @@ import { OpenLog } from './entry-log.js';
 import { logHeaderBytes, logIdIn } from './entry-log-format.js';
 import type { LedgerRow, Run } from './index-format.js';
 import type { RebuiltIndex } from './index-rebuild.js';
+import { decodeLedgerTable } from './index-table.js';
 import type { LedgerCache } from './ledger-cache.js';
 import type { LedgerDirectories } from './ledger-directories.js';
+import { LeftoverFiles } from './leftover-files.js';
 import { checkLogFiles, eachToRead, endOfIndex } from './load-log.js';
 import type { LogFiles } from './log-files.js';
 import { extentOf, type LogStatus, statusOf } from './log-status.js';
+import { RetiredLogs } from './retired-logs.js';
 import { UnsealedLogs } from './unsealed-logs.js';
 
 export interface EntryLogsOptions {
@@ -33,7 +36,7 @@ const unseenLogIds = 1 << 20;
  * were not sealed (their directory failed, or a sync of theirs; the next start seals them), and those that cannot be used although the checkpoint names them.
  *
  * A log goes away in three steps: {@link retire} makes it disappear for everybody in this process, the next published checkpoint leaves it out, and then
- * its files are removed.
+ * its files are removed ({@link RetiredLogs}).
  */
 export class EntryLogs {
   readonly #options: EntryLogsOptions;
@@ -42,15 +45,18 @@ export class EntryLogs {
   #flushingTo = '';
   readonly #sealed = new Map<number, LogExtent>();
   readonly #damaged = new Map<number, LogExtent>();
-  #retired: LogExtent[] = [];
+  /** Those that {@link extents} leaves out. */
+  readonly retired: RetiredLogs;
   #changesCount = 0;
   /** Sealed ones with parts of which nobody can say what they were. */
   readonly #withHoles = new Set<number>();
-  #leftovers: string[] = [];
+  readonly #leftovers: LeftoverFiles;
   #nextLogId = 1;
 
   private constructor(options: EntryLogsOptions) {
     this.#options = options;
+    this.#leftovers = new LeftoverFiles(options.disk, options.directories);
+    this.retired = new RetiredLogs(options);
   }
 
   /** Opens what the checkpoint names. */
@@ -65,11 +71,11 @@ export class EntryLogs {
         // Rule R14: above everything that ever had a file, even one that is about to be removed.
         logs.#nextLogId = Math.max(logs.#nextLogId, logId + 1);
         if (known.has(logId)) options.files.add(logId, directory);
-        else logs.#leftovers.push(`${directory}/${name}`);
+        else logs.#leftovers.add(`${directory}/${name}`);
       }
     });
     if (options.directories.failed.length > 0) logs.#nextLogId += unseenLogIds;
-    if (checkpoint === undefined && logs.#leftovers.length > 0) {
+    if (checkpoint === undefined && logs.#leftovers.count > 0) {
       throw bookieErrors.CHECKPOINT_CORRUPT(`${options.directories.all[0]}/lastMark`, 'it is missing, but there are entry logs');
     }
     for (const log of [...known.values()].sort((a, b) => a.logId - b.logId)) {
@@ -143,6 +149,30 @@ export class EntryLogs {
     return true;
   }
 
+  /** Looks at a damaged log once more, as its disk may have failed for a moment only. True when it can be used again. */
+  async retry(logId: number): Promise<boolean> {
+    const { disk, files, cache } = this.#options;
+    const log = this.#damaged.get(logId);
+    if (log === undefined) return false;
+    try {
+      await checkLogFiles(disk, files, log);
+      if (log.isSealed) {
+        const { indexBytes, holeBytes } = await endOfIndex(this.#options, log);
+        const ledgers = decodeLedgerTable(await cache.ledgerTable({ logId, indexBytes }));
+        return this.#damaged.get(logId) === log && this.replaceIndex(logId, { indexBytes, holeBytes, ledgers });
+      }
+      // Sealed by the next flush.
+      const open = await this.#reopen(log);
+      this.#unsealed.abandon(open);
+      this.#damaged.delete(logId);
+      this.#changesCount++;
+      return true;
+    } catch (error) {
+      if (!(error instanceof DaybookError)) throw error;
+      return false;
+    }
+  }
+
   /**
    * Grows when a log goes away, and when it becomes known what is in one: who looked for an entry meanwhile has to look again before it says "not there".
    */
@@ -186,13 +216,14 @@ export class EntryLogs {
   async open(isCompacted = false): Promise<OpenLog> {
     for (;;) {
       const known = isCompacted ? this.compacted : this.current;
-      if (known !== undefined) return known;
+      if (known !== undefined && !this.#options.directories.hasFailed(known.directory)) return known;
+      if (known !== undefined) this.#abandon(known);
       // The id is used up even if making the files fails half-way.
       const logId = this.#nextLogId++;
-      const { disk, files, directories } = this.#options;
+      const { files, directories } = this.#options;
       const directory = await this.#directoryFor(isCompacted);
       try {
-        const log = await OpenLog.create({ disk, directory, logId, isCompacted });
+        const log = await OpenLog.create({ ...this.#place(logId, isCompacted), directory });
         files.add(logId, directory);
         this.#unsealed.set(log);
       } catch (error) {
@@ -241,37 +272,8 @@ export class EntryLogs {
     const log = this.#sealed.get(logId);
     if (log === undefined) return;
     this.#sealed.delete(logId);
-    this.#retired.push(log);
+    this.retired.add(log);
     this.#changesCount++;
-  }
-
-  /** Logs that {@link extents} leaves out from now on: once that is published, {@link removeRetired} may remove their files. */
-  takeRetired(): LogExtent[] {
-    const retired = this.#retired;
-    this.#retired = [];
-    return retired;
-  }
-
-  /** Puts those back whose absence could not be published. */
-  returnRetired(logs: readonly LogExtent[]): void {
-    this.#retired = [...logs, ...this.#retired];
-  }
-
-  /** Removes the files of logs that no checkpoint names; of one that cannot be removed now after a later checkpoint, or at the next start. */
-  async removeRetired(logs: readonly LogExtent[]): Promise<void> {
-    const { disk, files, cache } = this.#options;
-    for (const log of logs) {
-      const paths = [files.logPath(log.logId), files.indexPath(log.logId)];
-      cache.forget(log.logId);
-      for (const path of paths) files.forgetFile(path);
-      try {
-        for (const path of paths) await disk.remove(path);
-        files.forget(log.logId);
-      } catch (error) {
-        if (!(error instanceof DaybookError)) throw error;
-        this.#retired.push(log);
-      }
-    }
   }
 
   /** A sealed log turns out not to be usable. */
@@ -325,19 +327,8 @@ export class EntryLogs {
   }
 
   /** Removes files that the published checkpoint does not name: the rest of what did not become part of one. */
-  async removeLeftovers(): Promise<void> {
-    const { disk, directories } = this.#options;
-    const paths = this.#leftovers.filter((path) => !directories.hasFailed(posixDirectory(path)));
-    this.#leftovers = [];
-    for (const path of paths) {
-      try {
-        await disk.remove(path);
-      } catch (error) {
-        if (!(error instanceof DaybookError)) throw error;
-        // Nobody counts on it: it may stay until the next checkpoint, or the next start.
-        this.#leftovers.push(path);
-      }
-    }
+  removeLeftovers(): Promise<void> {
+    return this.#leftovers.remove();
   }
 
   async close(): Promise<void> {
@@ -354,17 +345,26 @@ export class EntryLogs {
         this.#sealed.set(log.logId, { ...log, indexBytes });
         if (holeBytes > 0) this.#withHoles.add(log.logId);
       } else {
-        const place = { disk, directory: files.directoryOf(log.logId), logId: log.logId, isCompacted: log.isCompacted };
-        // What cannot be written any more can still be read.
-        const isReadOnly = directories.hasFailed(place.directory);
-        const open = await OpenLog.reopen(place, { log: log.logBytes, index: log.indexBytes, isReadOnly });
-        if (isReadOnly) this.#unsealed.abandon(open);
+        const open = await this.#reopen(log);
+        if (directories.hasFailed(open.directory)) this.#unsealed.abandon(open);
         else this.#unsealed.set(open);
       }
     } catch (error) {
       if (!(error instanceof DaybookError) || error.code === bookieErrors.FORMAT_VERSION.code) throw error;
       this.markDamaged(log, error.message);
     }
+  }
+
+  #reopen({ logId, logBytes, indexBytes, isCompacted }: LogExtent): Promise<OpenLog> {
+    const place = this.#place(logId, isCompacted);
+    // What cannot be written any more can still be read.
+    return OpenLog.reopen(place, { log: logBytes, index: indexBytes, isReadOnly: !place.isWritable() });
+  }
+
+  #place(logId: number, isCompacted: boolean) {
+    const { disk, files, directories } = this.#options;
+    const directory = files.directoryOf(logId);
+    return { disk, directory, logId, isCompacted, isWritable: () => !directories.isStopped && !directories.hasFailed(files.directoryOf(logId)) };
   }
 
   /** Where the next log for compaction goes. */
@@ -388,7 +388,7 @@ export class EntryLogs {
     }
     const { files } = this.#options;
     this.#unsealed.remove(log);
-    this.#leftovers.push(files.logPath(log.logId), files.indexPath(log.logId));
+    this.#leftovers.add(files.logPath(log.logId), files.indexPath(log.logId));
     files.forget(log.logId);
     log.close().catch(() => undefined);
   }
@@ -403,8 +403,4 @@ export class EntryLogs {
       if (log !== undefined) this.#unsealed.abandon(log);
     }
   }
-}
-
-function posixDirectory(path: string): string {
-  return path.slice(0, path.lastIndexOf('/'));
 }

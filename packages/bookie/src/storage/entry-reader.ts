@@ -101,8 +101,14 @@ export class EntryReader {
     const open = logs.findOpen(ledgerId, entryId);
     const sealed = map.logsWith(ledgerId, entryId);
     let failure: FailedStep | undefined;
-    for (const places of [open, sealed]) {
-      for (const place of await places) {
+    const places = sealed.catch((error: unknown) => {
+      if (!(error instanceof DaybookError)) throw error;
+      // Nobody knows in which of them it may be.
+      failure = { is: 'error', error };
+      return [];
+    });
+    for (const some of [open, places]) {
+      for (const place of await some) {
         const step = await this.#fromPlace(place, ledgerId, entryIds, from, out);
         if (step?.is === 'error') failure ??= step;
         else if (step !== undefined) return step;

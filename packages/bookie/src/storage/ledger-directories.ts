@@ -17,6 +17,7 @@ export class LedgerDirectories {
   readonly #onTakenOut: (failed: FailedDirectory) => void;
   #failed: readonly FailedDirectory[] = [];
   #full: ReadonlySet<string> = new Set();
+  #isStopped = false;
 
   constructor(disk: Disk, paths: readonly string[], onTakenOut: (failed: FailedDirectory) => void = () => undefined) {
     this.all = paths;
@@ -30,6 +31,15 @@ export class LedgerDirectories {
 
   get failed(): readonly FailedDirectory[] {
     return this.#failed;
+  }
+
+  /** The bookie failed: nothing is written any more. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  get isStopped(): boolean {
+    return this.#isStopped;
   }
 
   hasFailed(path: string): boolean {
@@ -71,23 +81,6 @@ export class LedgerDirectories {
         if (!this.takeOut(path, error)) throw error;
       }
     }
-  }
-
-  /** As {@link each}, of something of which the newest copy counts: full directories are passed over as long as one took it. False when there were such. */
-  async eachWithRoom(task: (path: string) => Promise<void>): Promise<boolean> {
-    let takenCount = 0;
-    let full: unknown;
-    await this.each(async (path) => {
-      try {
-        await task(path);
-        takenCount++;
-      } catch (error) {
-        if (!diskErrors.FULL.is(error)) throw error;
-        full = error;
-      }
-    });
-    if (takenCount === 0 && full !== undefined) throw full;
-    return full === undefined;
   }
 
   /** Where the next log goes: the directory with most free space, a full one only when all are. */

@@ -1,18 +1,21 @@
 import type { Disk } from '@daybook/runtime';
 import { bookieErrors } from '../errors.js';
-import type { LedgerDirectories } from './ledger-directories.js';
+import type { CheckpointDirectories, UnreadCopies } from './checkpoint-directories.js';
 import type { LedgerStates } from './ledger-state.js';
 import { decodeLedgerStates, encodeLedgerStates, type LedgerStateSnapshot, ledgerStatesFileName } from './ledger-state-format.js';
 import { readWholeFile, replaceFile } from './replace-file.js';
 
-/** Keeps the snapshot of the ledgers' states on disk; written before the checkpoint that needs it, and only when something changed. */
+/**
+ * Keeps the snapshot of the ledgers' states on disk; written before the checkpoint that needs it, and only when something changed. It is in every ledger
+ * directory, and in the journal directories as well when one of those had no room for it or fails.
+ */
 export class LedgerStateFile {
   readonly #disk: Disk;
-  readonly #directories: LedgerDirectories;
+  readonly #directories: CheckpointDirectories;
   #savedChanges = -1;
   #savedNumber = 0;
 
-  constructor(disk: Disk, directories: LedgerDirectories) {
+  constructor(disk: Disk, directories: CheckpointDirectories) {
     this.#disk = disk;
     this.#directories = directories;
   }
@@ -22,23 +25,24 @@ export class LedgerStateFile {
    * is undefined when no checkpoint was ever published.
    */
   async load(states: LedgerStates, numberMin: number | undefined): Promise<void> {
-    const found: LedgerStateSnapshot[] = [];
-    await this.#directories.each(async (directory) => {
+    const found: (LedgerStateSnapshot & { directory: string })[] = [];
+    const { ledgers } = this.#directories;
+    const unread = await this.#directories.read(async (directory) => {
       const path = `${directory}/${ledgerStatesFileName}`;
       const bytes = await readWholeFile(this.#disk, path);
       const decoded = bytes === undefined ? undefined : decodeLedgerStates(bytes, path);
-      if (decoded !== undefined) found.push(decoded);
+      if (decoded !== undefined) found.push({ ...decoded, directory });
     });
     const newest = found.sort((a, b) => a.checkpointNumber - b.checkpointNumber).at(-1);
     if (newest === undefined) {
-      const path = `${this.#directories.all[0]}/${ledgerStatesFileName}`;
+      const path = `${ledgers.all[0]}/${ledgerStatesFileName}`;
       if (numberMin !== undefined) throw bookieErrors.STATE_CORRUPT(path, 'missing, or its checksum is wrong');
       return;
     }
     if (newest.checkpointNumber < (numberMin ?? 0)) {
       throw bookieErrors.STATE_CORRUPT(
-        `${this.#directories.all[0]}/${ledgerStatesFileName}`,
-        `it is older than checkpoint ${numberMin} allows${unread(this.#directories)}`,
+        `${ledgers.all[0]}/${ledgerStatesFileName}`,
+        `it is older than checkpoint ${numberMin} allows${textOf(unread)}`,
       );
     }
     for (const { ledgerId, isFenced, masterKey } of newest.states) {
@@ -47,8 +51,9 @@ export class LedgerStateFile {
     }
     for (const deleted of newest.deleted) states.restoreDeleted(deleted);
     // A directory that was not there for a while is brought up to date by the next checkpoint.
-    const current = found.filter(({ checkpointNumber }) => checkpointNumber === newest.checkpointNumber);
-    this.#savedChanges = current.length === this.#directories.working.length ? states.changes : -1;
+    const isCurrent = (path: string): boolean =>
+      found.some(({ directory, checkpointNumber }) => directory === path && checkpointNumber === newest.checkpointNumber);
+    this.#savedChanges = ledgers.all.every(isCurrent) ? states.changes : -1;
     this.#savedNumber = newest.checkpointNumber;
   }
 
@@ -57,7 +62,8 @@ export class LedgerStateFile {
     if (states.changes === this.#savedChanges) return this.#savedNumber;
     const changes = states.changes;
     const bytes = encodeLedgerStates(checkpointNumber, states);
-    const isEverywhere = await this.#directories.eachWithRoom((directory) => replaceFile(this.#disk, directory, ledgerStatesFileName, bytes));
+    const write = (directory: string): Promise<void> => replaceFile(this.#disk, directory, ledgerStatesFileName, bytes);
+    const isEverywhere = await this.#directories.write(write, { alsoInJournals: false });
     // Where there was no room it is written with the next checkpoint.
     this.#savedChanges = isEverywhere ? changes : -1;
     this.#savedNumber = checkpointNumber;
@@ -66,6 +72,7 @@ export class LedgerStateFile {
 }
 
 /** The newest one may be where nobody can look. */
-function unread({ failed }: LedgerDirectories): string {
-  return failed.length === 0 ? '' : `, and ${failed.map(({ path }) => path).join(', ')} cannot be read: bring that back`;
+function textOf({ inLedgers, inJournals }: UnreadCopies): string {
+  const paths = [...inLedgers, ...inJournals];
+  return paths.length === 0 ? '' : `, and ${paths.join(', ')} cannot be read: bring that back`;
 }

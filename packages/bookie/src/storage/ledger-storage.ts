@@ -2,6 +2,7 @@ import { type Clock, type Disk, diskErrors, type Logger } from '@daybook/runtime
 import { bookieErrors } from '../errors.js';
 import type { JournalMarks } from '../journal/journal-mark.js';
 import { Checkpoints } from './checkpoint.js';
+import { CheckpointDirectories } from './checkpoint-directories.js';
 import type { Checkpoint } from './checkpoint-format.js';
 import { EntryLogs } from './entry-logs.js';
 import { EntryReader, type FoundBadEntry, type ReadResult } from './entry-reader.js';
@@ -24,6 +25,8 @@ export interface LedgerStorageOptions {
   disk: Disk;
   clock: Clock;
   directories: LedgerDirectories;
+  /** Checkpoints are published there, too. */
+  journalDirectories: readonly string[];
   writeCacheBytesMax: number;
   readCacheBytesMax: number;
   readAheadBytes: number;
@@ -111,9 +114,10 @@ export class LedgerStorage implements ScrubbedStorage {
   /** Opens what the last checkpoint names. Refuses (`BOOKIE_CHECKPOINT_CORRUPT`, `BOOKIE_STATE_CORRUPT`) what it cannot be sure of. */
   static async open(options: LedgerStorageOptions): Promise<LedgerStorage> {
     const { disk, directories } = options;
-    const checkpoints = await Checkpoints.load(disk, directories);
+    const places = new CheckpointDirectories(directories, options.journalDirectories);
+    const checkpoints = await Checkpoints.load(disk, places);
     const states = new LedgerStates(options.clock);
-    const stateFile = new LedgerStateFile(disk, directories);
+    const stateFile = new LedgerStateFile(disk, places);
     await stateFile.load(states, checkpoints.latest?.statesNumber);
     const files = new LogFiles(disk, options.openFilesMax);
     const ledgerCache = new LedgerCache(files, options.ledgerCacheBytesMax);
@@ -266,19 +270,19 @@ export class LedgerStorage implements ScrubbedStorage {
   }
 
   async #publish(marks: JournalMarks): Promise<void> {
-    const number = (this.#checkpoints.latest?.number ?? 0) + 1;
+    const number = this.#checkpoints.takeNumber();
     const statesNumber = await this.#stateFile.save(this.states, number);
     // In one turn: what is retired is not in this list any more.
-    const retired = this.entryLogs.takeRetired();
+    const retired = this.entryLogs.retired.take();
     const logs = this.entryLogs.extents();
     const sealed = this.entryLogs.sealed();
     try {
-      await this.#checkpoints.publish({ marks, statesNumber, nextLogId: this.entryLogs.nextLogId, logs });
+      await this.#checkpoints.publish({ number, marks, statesNumber, nextLogId: this.entryLogs.nextLogId, logs });
     } catch (error) {
-      this.entryLogs.returnRetired(retired);
+      this.entryLogs.retired.giveBack(retired);
       throw error;
     }
-    await this.entryLogs.removeRetired(retired);
+    await this.entryLogs.retired.remove(retired);
     await this.map.spill(sealed);
   }
 
@@ -307,6 +311,15 @@ export class LedgerStorage implements ScrubbedStorage {
   /** The index of a log turned out to be damaged. */
   noteDamagedIndex(logId: number): void {
     this.#options.onDamagedIndex?.(logId);
+  }
+
+  retryLog(logId: number): Promise<boolean> {
+    return this.entryLogs.retry(logId);
+  }
+
+  isWritable(directory: string): boolean {
+    const { directories } = this.#options;
+    return !directories.isStopped && !directories.hasFailed(directory);
   }
 
   replaceIndex(logId: number, rebuilt: RebuiltIndex): boolean {
@@ -366,6 +379,7 @@ async function openLogs(options: LedgerStorageOptions, parts: LogParts): Promise
   });
   const onDamaged = (logId: number, why: string): void => {
     logger.error({ logId, why }, 'an entry log cannot be used: entries that are not found elsewhere are answered with an error from now on');
+    options.onDamagedIndex?.(logId);
   };
   logs = await EntryLogs.load({ disk, directories, files, cache, onSealed: (log, rows) => map.addLog(log, rows), onDamaged }, parts.latest);
   await map.load(logs.sealed());

@@ -1,4 +1,5 @@
 import { type Disk, diskErrors } from '@daybook/runtime';
+import { syncOrFail } from './sync-or-fail.js';
 
 export const reserveFileName = 'reserve';
 const chunkBytes = 1 << 20;
@@ -31,7 +32,7 @@ export class ReserveFile {
     try {
       const zeros = Buffer.alloc(Math.min(chunkBytes, bytes - from));
       for (let at = from; at < bytes; at += zeros.length) await file.writeAt(at, zeros.subarray(0, Math.min(zeros.length, bytes - at)));
-      await file.sync();
+      await syncOrFail(() => file.sync());
       this.#bytes = bytes;
       return true;
     } catch (error) {

@@ -15,6 +15,10 @@ export interface ScrubbedStorage {
   hasLedger(ledgerId: number): boolean;
   /** Whether an entry can be read, from wherever its newest good copy is. */
   isServed(ledgerId: number, entryId: number): Promise<boolean>;
+  /** Looks at a log in state `damaged` once more; true when it can be used again. */
+  retryLog(logId: number): Promise<boolean>;
+  /** False for a directory that was taken out. */
+  isWritable(directory: string): boolean;
   /** The index of a log was written anew; false when the log is gone. */
   replaceIndex(logId: number, rebuilt: RebuiltIndex): boolean;
 }
@@ -29,7 +33,8 @@ export interface ScrubberOptions {
   bytesPerSecond: number;
   /** An index was rebuilt: the next checkpoint should name it. */
   onRebuilt(): void;
-  /** A log could not be read at all. */
+  /** A sync failed: what was written there is not trusted, and nothing may be written there any more. */
+  onFailedSync(directory: string, error: unknown): void;
   logger: Logger;
 }
 
@@ -54,6 +59,10 @@ export interface ScrubStatus {
   last: ScrubReport | undefined;
 }
 
+/** A log that cannot be used is looked at again after this, then after twice as long, and so on. */
+const retryMsMin = 10_000;
+const retryMsMax = 3_600_000;
+
 /**
  * Reads all entry logs and indexes again and again, slowly, and checks every byte, so that damage is found while other replicas still have what was lost. A
  * damaged entry is listed and told (repair fetches it from a replica); a damaged index is rebuilt from its log, one that was found by a read or at start at
@@ -68,6 +77,10 @@ export class Scrubber {
   #bytesDone = 0;
   #last: ScrubReport | undefined;
   readonly #rebuilding = new Map<number, Promise<boolean>>();
+  readonly #mending = new Set<number>();
+  #retryTimer: Timer | undefined;
+  #retryMs = retryMsMin;
+  #closing: Promise<void> | undefined;
 
   constructor(options: ScrubberOptions) {
     this.#options = options;
@@ -79,9 +92,9 @@ export class Scrubber {
     return { isRunning: this.#running !== undefined, bytesDone: this.#bytesDone, last: this.#last };
   }
 
-  /** Rebuilds what could not be used at start, and begins to count the time to the first pass: a tenth of the interval. */
+  /** Mends what could not be used at start, and begins to count the time to the first pass: a tenth of the interval. */
   start(): void {
-    for (const { logId, state } of this.#options.storage.logs()) if (state === 'damaged') this.noteDamagedIndex(logId);
+    this.#mendDamaged();
     this.#schedule(this.#options.intervalMs / 10);
   }
 
@@ -99,25 +112,60 @@ export class Scrubber {
     return this.#running;
   }
 
-  /** A read met a damaged index, or a start: it is rebuilt soon. */
+  /**
+   * A log cannot be used, or a read met a damaged index: soon it is looked at once more, as a disk may fail for a moment only, and rebuilt if it is no better.
+   * One that cannot be used even then is tried again and again, ever more rarely.
+   */
   noteDamagedIndex(logId: number): void {
-    if (this.#rebuilding.has(logId)) return;
-    this.#tasks.run(`rebuild the index of log ${logId}`, async (stop) => {
-      const log = this.#options.storage.logs().find((candidate) => candidate.logId === logId);
-      if (log === undefined) return;
-      const readable = await checkLog(this.#options.disk, log, async () => undefined).catch((error: unknown) => {
-        if (!(error instanceof DaybookError)) throw error;
-        return undefined;
-      });
-      if (readable === undefined || readable.indexDamage !== undefined || log.state === 'damaged') await this.#rebuild(log, readable, stop);
+    if (this.#mending.has(logId)) return;
+    this.#mending.add(logId);
+    const isBegun = this.#tasks.run(`mend log ${logId}`, (stop) => this.#mend(logId, stop).finally(() => this.#mending.delete(logId)));
+    if (!isBegun) this.#mending.delete(logId);
+  }
+
+  async #mend(logId: number, stop: AbortSignal): Promise<void> {
+    const { storage, disk, logger } = this.#options;
+    const log = storage.logs().find((candidate) => candidate.logId === logId);
+    if (log === undefined) return;
+    if (log.state === 'damaged' && (await storage.retryLog(logId))) {
+      logger.warn({ logId }, 'an entry log can be used again');
+      this.#retryMs = retryMsMin;
+      return;
+    }
+    const readable = await checkLog(disk, log, async () => undefined).catch((error: unknown) => {
+      if (!(error instanceof DaybookError)) throw error;
+      return undefined;
+    });
+    // What cannot be read now is not known to be damaged: only a log that is no use at all is made again from what can be.
+    const isDamaged = readable === undefined ? log.state === 'damaged' : readable.indexDamage !== undefined || log.state === 'damaged';
+    if (!isDamaged || (await this.#rebuild(log, readable, stop)) || log.state !== 'damaged') return;
+    this.#retryLater();
+  }
+
+  #mendDamaged(): void {
+    for (const { logId, state } of this.#options.storage.logs()) if (state === 'damaged') this.noteDamagedIndex(logId);
+  }
+
+  #retryLater(): void {
+    if (this.#retryTimer !== undefined || this.#tasks.stop.aborted) return;
+    this.#retryTimer = this.#options.clock.after(this.#retryMs, () => {
+      this.#retryTimer = undefined;
+      this.#retryMs = Math.min(this.#retryMs * 2, retryMsMax);
+      this.#mendDamaged();
     });
   }
 
   /** Joins what runs. */
   async close(): Promise<void> {
+    this.stop();
+    await this.#closing;
+  }
+
+  /** Nothing is begun any more, and what is under way is told to end. */
+  stop(): void {
+    this.#closing ??= this.#tasks.close();
     this.#timer?.cancel();
-    await this.#tasks.close();
-    this.#timer?.cancel();
+    this.#retryTimer?.cancel();
   }
 
   #schedule(delayMs: number): void {
@@ -190,7 +238,8 @@ export class Scrubber {
   }
 
   /** Its content is known: nothing is lost. */
-  async #mendHeader({ logId, logPath }: LogStatus, pass: Pass): Promise<void> {
+  async #mendHeader({ logId, logPath, directory }: LogStatus, pass: Pass): Promise<void> {
+    if (!this.#options.storage.isWritable(directory)) return;
     try {
       const file = await this.#options.disk.open(logPath);
       try {
@@ -201,6 +250,7 @@ export class Scrubber {
       }
     } catch (error) {
       if (!(error instanceof DaybookError)) throw error;
+      if (bookieErrors.FAILED.is(error)) this.#options.onFailedSync(directory, error);
       pass.failed(logId, error.message);
     }
   }
@@ -219,7 +269,7 @@ export class Scrubber {
     const { disk, storage, logger } = this.#options;
     const { logId, directory, logBytes, state } = log;
     // What is written right now has its index in memory; it is sealed in time, and the damage found again.
-    if (state === 'open' || state === 'abandoned') return false;
+    if (state === 'open' || state === 'abandoned' || !storage.isWritable(directory)) return false;
     try {
       const rebuilt = await rebuildIndex({
         disk,
@@ -239,6 +289,7 @@ export class Scrubber {
       return true;
     } catch (error) {
       if (!(error instanceof DaybookError)) throw error;
+      if (bookieErrors.FAILED.is(error)) this.#options.onFailedSync(directory, error);
       if (!stop.aborted) logger.error({ logId, error }, 'the index of an entry log cannot be rebuilt now');
       return false;
     }
