@@ -229,9 +229,7 @@ export async function repairJournal(options: JournalOptions): Promise<void> {
   // It takes the locks itself.
   await repairJournals(await bookieFolder(options));
   if (!options.json) {
-    printLine(
-      'repaired. The bookie starts in limbo now: autorecovery copies its ledgers back, and each of them leaves limbo when it is whole again',
-    );
+    printLine('repaired. The bookie starts in limbo now: autorecovery copies its ledgers back, and each of them leaves limbo when it is whole again');
   }
 }
 
