@@ -32,7 +32,11 @@ export const autoRecoverySettings = {
     .int()
     .min(0)
     .default(0)
-    .describe('Seconds between checks whether the bookies of ledgers span enough racks and regions (told, not repaired); 0: none.'),
+    .describe('Seconds between checks whether the bookies of ledgers span enough racks and regions; 0: none.'),
+  repairedPlacementPolicyNotAdheringBookieEnable: z
+    .boolean()
+    .default(true)
+    .describe('Copies of ledgers that such a check finds, and that nobody writes any more, are moved to other racks.'),
   minNumRacksPerWriteQuorum: z.int().min(0).max(64).default(2).describe('Each write quorum spans as many racks, where there are so many.'),
   enforceMinNumRacksPerWriteQuorum: z.boolean().default(false).describe('Rather no copy than one in a rack that breaks the rule.'),
   minRegionsForDurability: z.int().min(0).max(64).default(0).describe('Each write quorum spans as many regions; 0: no such rule.'),

@@ -53,6 +53,7 @@ function recoveryOptions(config: AutoRecoverySettings): AutoRecoveryOptions {
     auditorReplicasCheckIntervalMs: config.auditorReplicasCheckInterval * 1_000,
     auditorPeriodicCheckIntervalMs: config.auditorPeriodicCheckInterval * 1_000,
     auditorPeriodicPlacementPolicyCheckIntervalMs: config.auditorPeriodicPlacementPolicyCheckInterval * 1_000,
+    repairedPlacementPolicyNotAdheringBookieEnable: config.repairedPlacementPolicyNotAdheringBookieEnable,
     auditorLedgerVerificationPercentage: config.auditorLedgerVerificationPercentage,
     openLedgerRereplicationGracePeriodMs: config.openLedgerRereplicationGracePeriod,
     lockReleaseOfFailedLedgerGracePeriodMs: config.lockReleaseOfFailedLedgerGracePeriod,

@@ -8,7 +8,9 @@ import {
   chooseEnsemble,
   chooseReplacement,
   distance,
+  improveEnsemble,
   type Location,
+  type Move,
   type PlacementRule,
   parseLocation,
 } from './rack-placement.js';
@@ -90,6 +92,13 @@ export class Placement {
       members[index] = bookieId;
     }
     return picked;
+  }
+
+  /** Moves to healthy spares after which the rule is kept better. */
+  improve(sizes: QuorumSizes, ensemble: readonly BookieId[], excluded: readonly BookieId[]): Move[] {
+    const taken = new Set([...ensemble, ...excluded]);
+    const candidates = this.#candidates(this.#usable(taken).filter((bookie) => !this.#health.isQuarantined(bookie.bookieId)));
+    return improveEnsemble(sizes, this.#rule, { members: ensemble.map((bookieId) => this.locationOf(bookieId)), candidates });
   }
 
   /** Up to `count` different writable bookies that are not excluded, the healthy ones first, wherever they stand; fewer when there are no more. */

@@ -9,6 +9,7 @@ import {
   chooseEnsemble,
   chooseReplacement,
   gradeEnsemble,
+  improveEnsemble,
   type PlacementRule,
   parseLocation,
   regionRuleProblem,
@@ -146,3 +147,45 @@ t.test('rack placement: grades', async (t) => {
   t.equal(grade(['/a', '/a', '/a'], ['/a']), 'soft');
   t.equal(grade(['/a', '/a', '/a'], ['/a', '/b']), 'fail');
 });
+
+t.test(
+  'rack placement: an ensemble that could lie better → moves that make it so, each place once, nobody twice; one that lies well → none',
+  async (t) => {
+    const racks = ['/a', '/b', '/c', '/d'];
+    const rackOf = fc.constantFrom(...racks);
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...allQuorumSizes),
+        fc.array(rackOf, { minLength: 6, maxLength: 12 }),
+        fc.integer({ min: 0, max: 4 }),
+        (sizes, all, minRacks) => {
+          const everybody = candidates(...all);
+          const members = everybody.slice(0, sizes.ensembleSize);
+          const spares = everybody.slice(sizes.ensembleSize);
+          const rule = { ...twoRacks, minNumRacksPerWriteQuorum: minRacks };
+          const locations = members.map(({ location }) => location);
+          const moves = improveEnsemble(sizes, rule, { members: locations, candidates: spares });
+          if (new Set(moves.map(({ index }) => index)).size < moves.length || new Set(moves.map(({ to }) => to)).size < moves.length) return false;
+          const after = [...locations];
+          for (const { index, to } of moves) after[index] = spares.find(({ bookieId }) => bookieId === to)?.location as (typeof after)[0];
+          const grade = (where: typeof after) =>
+            gradeEnsemble(
+              sizes,
+              where,
+              rule,
+              spares.map(({ location }) => location),
+            );
+          // Where every write quorum is the whole ensemble, it is always as good as it gets.
+          if (sizes.ensembleSize === sizes.writeQuorumSize && grade(after) === 'fail') return false;
+          return grade(locations) === 'fail' ? true : moves.length === 0;
+        },
+      ),
+    );
+    const moves = improveEnsemble(
+      { ensembleSize: 3, writeQuorumSize: 3, ackQuorumSize: 2 },
+      { ...twoRacks, minNumRacksPerWriteQuorum: 3 },
+      { members: candidates('/a', '/a', '/a').map(({ location }) => location), candidates: candidates('/b', '/b', '/c') },
+    );
+    t.equal(moves.length, 2);
+  },
+);

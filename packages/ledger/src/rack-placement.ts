@@ -82,6 +82,16 @@ function brokenCount(sizes: QuorumSizes, members: readonly Location[], atMost: {
   return windows(sizes, members).filter((window) => countOf(window, rackOf) < racks || countOf(window, regionOf) < regions).length;
 }
 
+/** By how many racks and regions the write quorums fall short of it, all together. */
+function shortfall(sizes: QuorumSizes, members: readonly Location[], wanted: { racks: number; regions: number }): number {
+  const racks = Math.min(sizes.writeQuorumSize, wanted.racks);
+  const regions = Math.min(sizes.writeQuorumSize, wanted.regions);
+  return windows(sizes, members).reduce(
+    (sum, window) => sum + Math.max(0, racks - countOf(window, rackOf)) + Math.max(0, regions - countOf(window, regionOf)),
+    0,
+  );
+}
+
 /** `available` is where the bookies stand that could have been taken. */
 export function gradeEnsemble(sizes: QuorumSizes, members: readonly Location[], rule: PlacementRule, available: readonly Location[]): Adherence {
   const wanted = { racks: rule.minNumRacksPerWriteQuorum, regions: rule.minRegionsForDurability };
@@ -189,4 +199,41 @@ export function chooseReplacement(
   };
   const best = candidates[indexOfLeast(candidates, rank)];
   return best === undefined || (rule.enforceMinNumRacksPerWriteQuorum && breaksRule(best)) ? undefined : best;
+}
+
+/** Whoever is at `index` gives the place to another. */
+export interface Move {
+  readonly index: number;
+  readonly to: BookieId;
+}
+
+/** Moves after which an ensemble keeps the rule as well as the racks and regions there are allow; each is for the better. None when it does, or nothing helps. */
+export function improveEnsemble(
+  sizes: QuorumSizes,
+  rule: PlacementRule,
+  from: { members: readonly Location[]; candidates: readonly Candidate[] },
+): Move[] {
+  const all = [...from.members, ...from.candidates.map(({ location }) => location)];
+  const wanted = {
+    racks: Math.min(rule.minNumRacksPerWriteQuorum, countOf(all, rackOf)),
+    regions: Math.min(rule.minRegionsForDurability, countOf(all, regionOf)),
+  };
+  const moves: Move[] = [];
+  const members = [...from.members];
+  const candidates = [...from.candidates];
+  for (let least = shortfall(sizes, members, wanted); least > 0; ) {
+    let best: { index: number; place: number } | undefined;
+    for (const [place, { location }] of candidates.entries()) {
+      for (let index = 0; index < members.length; index++) {
+        if (moves.some((move) => move.index === index)) continue;
+        const left = shortfall(sizes, members.with(index, location), wanted);
+        if (left < least) [least, best] = [left, { index, place }];
+      }
+    }
+    if (best === undefined) break;
+    const [chosen] = candidates.splice(best.place, 1);
+    members[best.index] = (chosen as Candidate).location;
+    moves.push({ index: best.index, to: (chosen as Candidate).bookieId });
+  }
+  return moves;
 }

@@ -1,7 +1,7 @@
 import type { CookieRecords } from '@daybook/metadata';
 import { type BookieId, bookieId, type LedgerId } from '@daybook/proto';
 import { DaybookError, type Histogram, TaskSet } from '@daybook/runtime';
-import { type AuditDependencies, auditBookies, auditPlacement, auditReplicas, type PlacementProblem } from './audits.js';
+import { type AuditDependencies, auditBookies, auditPlacement, auditReplicas, type PlacementAudit, type PlacementProblem } from './audits.js';
 import { repairErrors } from './errors.js';
 import { LostBookies } from './lost-bookies.js';
 import { type PeriodicCheck, periodicChecks, type RecoveryDelay, type RepairSettings } from './repair-settings.js';
@@ -21,8 +21,12 @@ export interface AuditorOptions {
   auditorReplicasCheckIntervalMs: number;
   /** Default 0. */
   auditorPeriodicPlacementPolicyCheckIntervalMs: number;
+  /** Ledgers that this check finds are marked, and workers move copies of them. Default true (BookKeeper: false). */
+  repairedPlacementPolicyNotAdheringBookieEnable: boolean;
   /** Without one there is no such check. */
   placementProblem?: PlacementProblem | undefined;
+  /** Whether moving copies would make it better; without one nothing is marked. */
+  placementImprovable?: PlacementAudit['isImprovable'];
 }
 
 export const defaultAuditorOptions: AuditorOptions = {
@@ -32,6 +36,7 @@ export const defaultAuditorOptions: AuditorOptions = {
   auditorLedgerVerificationPercentage: 0,
   auditorReplicasCheckIntervalMs: 3_600_000,
   auditorPeriodicPlacementPolicyCheckIntervalMs: 0,
+  repairedPlacementPolicyNotAdheringBookieEnable: true,
 };
 
 export interface AuditorDependencies extends AuditDependencies {
@@ -257,9 +262,15 @@ export class AuditorTerm {
         await auditReplicas(this.#d, { stop });
         break;
       case 'placement':
-        if (placementProblem !== undefined) await auditPlacement(this.#d, placementProblem, stop);
+        if (placementProblem === undefined) break;
+        await auditPlacement(this.#d, { problemOf: placementProblem, isImprovable: this.#improvable(), stop });
         break;
     }
+  }
+
+  #improvable(): PlacementAudit['isImprovable'] {
+    const { repairedPlacementPolicyNotAdheringBookieEnable: isRepaired, placementImprovable } = this.#options;
+    return isRepaired ? placementImprovable : undefined;
   }
 
   async #count(): Promise<void> {

@@ -5,7 +5,7 @@ import type { BookiePool } from '../bookie-pool.js';
 import type { QuorumSizes } from '../quorum.js';
 import { repairErrors } from './errors.js';
 import { bookiesOf, forEachLedger } from './for-each-ledger.js';
-import { badMembers, checkLedger, type Presence } from './ledger-check.js';
+import { badMembers, checkLedger, fragmentsOf, type Presence } from './ledger-check.js';
 import type { RepairMetrics } from './repair-metrics.js';
 import type { UnderReplication } from './under-replication.js';
 
@@ -146,16 +146,25 @@ export async function auditReplicas(dependencies: AuditDependencies, audit: Repl
 /** Says what is wrong with where an ensemble lies; undefined: nothing. */
 export type PlacementProblem = (sizes: QuorumSizes, ensemble: readonly BookieId[]) => string | undefined;
 
-/** Counts and tells ledgers whose bookies break the placement policy. They are whole, so nothing is marked. */
-export async function auditPlacement(dependencies: AuditDependencies, problemOf: PlacementProblem, stop: AbortSignal): Promise<number> {
-  const { records, logger, metrics } = dependencies;
+export interface PlacementAudit {
+  problemOf: PlacementProblem;
+  /** Ledgers of which a part that nobody writes any more could lie better, on bookies that are up, are marked, so that workers move copies. */
+  isImprovable: ((sizes: QuorumSizes, ensemble: readonly BookieId[]) => boolean) | undefined;
+  stop: AbortSignal;
+}
+
+/** Counts and tells ledgers whose bookies break the placement policy. */
+export async function auditPlacement(dependencies: AuditDependencies, { problemOf, isImprovable, stop }: PlacementAudit): Promise<number> {
+  const { records, logger, metrics, underReplication } = dependencies;
   let count = 0;
-  await forEachLedger({ records, logger, stop }, (ledgerId, { metadata }) => {
+  await forEachLedger({ records, logger, stop }, async (ledgerId, { metadata }) => {
     metrics.ledgersChecked.add();
     const problem = metadata.segments.map(({ ensemble }) => problemOf(metadata, ensemble)).find((text) => text !== undefined);
     if (problem === undefined) return;
     count++;
     logger.debug({ ledgerId, problem }, 'the bookies of a ledger break the placement policy');
+    const isMovable = fragmentsOf(metadata).some(({ isClosed, ensemble }) => isClosed && isImprovable?.(metadata, ensemble) === true);
+    if (isMovable) await underReplication.mark(ledgerId, [], { isMisplaced: true });
   });
   if (count > 0) logger.warn({ count }, 'the bookies of some ledgers break the placement policy');
   metrics.ledgersMisplaced.set(count);

@@ -95,7 +95,9 @@ export async function startAutoRecovery(parts: RepairParts, options: AutoRecover
   const tools = await openRepairTools(parts, options);
   await tools.settings.initialiseDelay(options.lostBookieRecoveryDelaySeconds ?? 0);
   const placementProblem = options.placementProblem ?? tools.placement.problemOf;
-  const auditor = new Auditor({ ...tools, store: parts.store, name: parts.name }, { ...options, placementProblem });
+  const placementImprovable: AuditorOptions['placementImprovable'] = (sizes, ensemble) =>
+    tools.placement.improvements({ sizes, ensemble, avoided: [] }).length > 0;
+  const auditor = new Auditor({ ...tools, store: parts.store, name: parts.name }, { placementImprovable, ...options, placementProblem });
   const worker = new ReplicationWorker(tools, options);
   auditor.start();
   worker.start();

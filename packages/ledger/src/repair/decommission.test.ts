@@ -101,6 +101,27 @@ t.test('decommission: watched, broken off, watched again → it went on by itsel
   await world.run(recovery.close());
 });
 
+t.test('decommission: on the way → each ledger that is moved counts, and the estimate is near what it takes in the end', async (t) => {
+  const world = new RepairWorld({ bookiesCount: 5 });
+  await ledgers(world, 60);
+  world.cluster.kill('b1');
+  const recovery = await world.autoRecovery({ replicationRateByEntries: 100, concurrentLedgersMax: 1 });
+  const tools = await world.tools();
+  const moving: DecommissionProgress[] = [];
+  const onProgress = (progress: DecommissionProgress) => {
+    if (progress.phase === 'moving') moving.push(progress);
+  };
+  const { elapsedMs, ledgersMoved } = await world.run(decommissionBookie(tools, { bookieId: b1, deleteCookie: false, onProgress }), 600_000);
+  t.ok(moving.length > 5 && new Set(moving.map(({ ledgersLeft }) => ledgersLeft)).size > 5, 'it tells while it goes on');
+  for (const [i, { ledgersTotal, ledgersLeft }] of moving.entries()) {
+    t.ok(ledgersTotal === ledgersMoved && ledgersLeft <= (moving[i - 1]?.ledgersLeft ?? ledgersTotal));
+  }
+  const halfWay = moving.find(({ ledgersTotal, ledgersLeft }) => ledgersLeft <= ledgersTotal / 2);
+  const expectedMs = (halfWay?.elapsedMs ?? 0) + (halfWay?.remainingMs ?? 0);
+  t.ok(Math.abs(expectedMs - elapsedMs) < elapsedMs / 3, `half way it expects ${expectedMs} ms, and takes ${elapsedMs} ms`);
+  await world.run(recovery.close());
+});
+
 t.test('decommission: cancelled → the bookie keeps what it still has', async (t) => {
   const world = new RepairWorld({ bookiesCount: 5 });
   await ledgers(world, 3);

@@ -73,6 +73,23 @@ t.test('repair: two bookies lost at once → both places, on different spares', 
   t.equal(new Set(await world.ensemble(ledgerId)).size, 3);
 });
 
+t.test('repair: two bookies lost at once → copied side by side, in the time of one', async (t) => {
+  const tookMs: number[] = [];
+  for (const lostCount of [1, 2]) {
+    const world = new RepairWorld({ bookiesCount: 5 });
+    const ledgerId = await world.ledger({ count: 3_000 });
+    for (const bookie of world.cluster.bookies.values()) bookie.delayMs = 100;
+    for (const name of (await world.ensemble(ledgerId)).slice(0, lostCount)) world.cluster.kill(name);
+    const { repair } = await repairing(world);
+    const startMs = world.clock.monoMs();
+    t.match(await world.run(repair(ledgerId)), { outcome: 'whole' });
+    tookMs.push(world.clock.monoMs() - startMs);
+    t.same(await world.holes(ledgerId), []);
+  }
+  const [one = 0, two = 0] = tookMs;
+  t.ok(one >= 400 && two < one * 1.3, `${two} ms against ${one} ms`);
+});
+
 t.test('repair: nothing is missing any more → nothing is copied or written (P14)', async (t) => {
   const world = new RepairWorld();
   const ledgerId = await world.ledger({ count: 10 });

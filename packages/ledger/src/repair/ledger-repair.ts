@@ -34,6 +34,8 @@ export interface RepairRequest {
   /** Whether a ledger that is still open, with a bookie gone from its last segment, is closed (its writer is fenced); else the outcome is `open`. */
   closesOpen: boolean;
   readPercent?: number | undefined;
+  /** Copies that lie in too few racks or regions are moved, once nothing is missing. */
+  movesMisplaced?: boolean;
   /** Nothing is changed any more once it aborts. */
   stop: AbortSignal;
   onCopied?: ((copied: { entries: number; bytes: number }) => void) | undefined;
@@ -48,6 +50,13 @@ export type RepairOutcome =
   /** Closed parts are whole; bookies are missing from the part that is still written, or may have forgotten it. */
   | { outcome: 'open'; missing: readonly BookieId[]; hasSpare: boolean; problem: DaybookError }
   | { outcome: 'failed'; problems: readonly DaybookError[] };
+
+/** Who may take the place of a member, the best first; not who is `taken` for another one. */
+interface MemberPlan {
+  readonly member: MemberHealth;
+  readonly targets: readonly BookieId[];
+  readonly taken: Set<BookieId>;
+}
 
 /** A repair may uncover what could not be seen before: a copy that is damaged again, a record that others changed. */
 const passesMax = 6;
@@ -82,7 +91,9 @@ class LedgerRepair {
       const health = await checkLedger(this.#d, { ledgerId, stored }, this.#request);
       const bad = health.fragments.filter((fragment) => fragment.isClosed && badMembers(fragment).length > 0);
       if (bad.length === 0) {
-        const rest = await this.#restOf(health);
+        const moved = this.#request.movesMisplaced === true ? await this.#moveMisplaced(health) : [];
+        if (moved !== 'again' && moved.length > 0) return { outcome: 'failed', problems: moved };
+        const rest = moved === 'again' ? moved : await this.#restOf(health);
         if (rest !== 'again') return rest;
       } else {
         const problems = await this.#repairFragments(health, bad);
@@ -128,41 +139,55 @@ class LedgerRepair {
     this.#isChanged = true;
   }
 
-  async #repairFragments(health: LedgerHealth, bad: readonly FragmentHealth[]): Promise<DaybookError[]> {
+  /** Parts one after the other; the places of one part side by side, on different spares. */
+  async #repairFragments({ stored }: LedgerHealth, bad: readonly FragmentHealth[]): Promise<DaybookError[]> {
     const problems: DaybookError[] = [];
     for (const fragment of bad) {
       let { ensemble } = fragment;
-      for (const member of badMembers(fragment)) {
-        try {
-          const target = await this.#repairMember(health.stored, { ...fragment, ensemble }, member);
-          ensemble = ensemble.with(member.index, target);
-        } catch (error) {
-          if (!(error instanceof DaybookError)) throw error;
-          // These say nothing about the ledger.
-          if (repairErrors.STOPPED.is(error) || metadataErrors.UNAVAILABLE.is(error)) throw error;
-          problems.push(error);
-        }
-      }
+      const plans = badMembers(fragment).map((member) => {
+        const targets = this.#candidates(stored, { ...fragment, ensemble }, member);
+        ensemble = ensemble.with(member.index, targets[0] ?? member.bookieId);
+        return { member, targets };
+      });
+      const taken = new Set<BookieId>();
+      problems.push(...(await sideBySide(plans.map((plan) => this.#repairMember(stored, fragment, { ...plan, taken })))));
     }
     return problems;
   }
 
-  /** Returns the bookie that has the place now. */
-  async #repairMember(stored: VersionedLedger, fragment: FragmentHealth, member: MemberHealth): Promise<BookieId> {
+  async #repairMember(stored: VersionedLedger, fragment: FragmentHealth, plan: MemberPlan): Promise<void> {
     const { ledgerId } = this.#request;
+    const { member, targets, taken } = plan;
     if (stored.metadata.namesNoDigest === true) throw repairErrors.NEEDS_PASSWORD(ledgerId);
-    const targets = this.#candidates(stored, fragment, member);
     let failure: DaybookError = repairErrors.NO_TARGET(ledgerId, member.bookieId, this.#d.placement.describeWritable());
     for (const target of targets) {
+      if (taken.has(target)) continue;
+      taken.add(target);
       try {
         await this.#moveTo(target, stored, fragment, member);
-        return target;
+        return;
       } catch (error) {
         if (!repairErrors.TARGET_FAILED.is(error)) throw error;
         failure = error;
       }
     }
     throw failure;
+  }
+
+  /** Copies of whole parts that could span more racks or regions go there; their former places keep them until they are collected. */
+  async #moveMisplaced({ stored, fragments }: LedgerHealth): Promise<DaybookError[] | 'again'> {
+    const { metadata } = stored;
+    if (metadata.namesNoDigest === true) return [];
+    let isMoved = false;
+    const problems: DaybookError[] = [];
+    for (const fragment of fragments) {
+      if (!fragment.isClosed || fragment.members.some(({ state }) => state !== 'whole')) continue;
+      const moves = this.#d.placement.improvements({ sizes: metadata, ensemble: fragment.ensemble, avoided: this.#avoided() });
+      const tasks = moves.map(({ index, to }) => this.#moveTo(to, stored, fragment, fragment.members[index] as MemberHealth));
+      problems.push(...(await sideBySide(tasks)));
+      isMoved ||= moves.length > 0;
+    }
+    return isMoved && problems.length === 0 ? 'again' : problems;
   }
 
   /**
@@ -190,8 +215,11 @@ class LedgerRepair {
   }
 
   #spares({ metadata }: VersionedLedger, ensemble: readonly BookieId[], index: number): BookieId[] {
-    const avoided = this.#d.registry.list().flatMap(({ bookieId }) => (this.#request.isAvoided(bookieId) ? [bookieId] : []));
-    return this.#d.placement.spares({ sizes: metadata, ensemble, index, avoided });
+    return this.#d.placement.spares({ sizes: metadata, ensemble, index, avoided: this.#avoided() });
+  }
+
+  #avoided(): BookieId[] {
+    return this.#d.registry.list().flatMap(({ bookieId }) => (this.#request.isAvoided(bookieId) ? [bookieId] : []));
   }
 
   async #moveTo(target: BookieId, stored: VersionedLedger, fragment: FragmentHealth, member: MemberHealth): Promise<void> {
@@ -257,6 +285,17 @@ class LedgerRepair {
   #checkStopped(): void {
     if (this.#request.stop.aborted) throw repairErrors.STOPPED();
   }
+}
+
+/** What went wrong with single places; rejects, once all have ended, with what says nothing about the ledger. */
+async function sideBySide(tasks: readonly Promise<void>[]): Promise<DaybookError[]> {
+  const results = await Promise.allSettled(tasks);
+  const errors = results.flatMap((result): unknown[] => (result.status === 'rejected' ? [result.reason] : []));
+  const isOfLedger = (error: unknown): error is DaybookError =>
+    error instanceof DaybookError && !repairErrors.STOPPED.is(error) && !metadataErrors.UNAVAILABLE.is(error);
+  const other = errors.find((error) => !isOfLedger(error));
+  if (other !== undefined) throw other;
+  return errors.filter(isOfLedger);
 }
 
 function entriesPerRead({ length, lastEntryId }: VersionedLedger['metadata']): number {

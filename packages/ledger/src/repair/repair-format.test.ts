@@ -44,6 +44,12 @@ t.test('formats of repair: a mark of damage → a comment that BookKeeper skips'
   t.same(decodeMark(encodeMark(mark)), mark);
 });
 
+t.test('formats of repair: a mark of bad placement → a comment; it names nobody, and then misses nobody', async (t) => {
+  const mark = { replicas: [], markedAtMs: 7, isDamaged: false, isMisplaced: true };
+  t.equal(encodeMark(mark).toString(), 'ctime: 7\n# misplaced\n');
+  t.same(decodeMark(encodeMark(mark)), mark);
+});
+
 t.test('formats of repair: a mark that cannot be read → anything may be missing, nothing is overlooked', async (t) => {
   for (const text of ['replica: "b1', 'replica: {', '\u0000\u0001', 'ctime: "x"']) {
     t.same(decodeMark(Buffer.from(text)), { replicas: undefined, markedAtMs: undefined, isDamaged: true }, JSON.stringify(text));

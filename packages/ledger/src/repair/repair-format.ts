@@ -6,7 +6,7 @@ import { numberValue, parseTextFormat, quoteText, textValue } from '@daybook/pro
  * | key | value |
  * |---|---|
  * | `LAYOUT` | text: `type: "BASIC"`, `version: 1` |
- * | `ledgers/.../urL<id>` | text: one `replica: "<bookie>"` per missing bookie, `ctime: <ms>`; ours: a comment `# damaged` when entries that are there cannot be read |
+ * | `ledgers/.../urL<id>` | text: one `replica: "<bookie>"` per missing bookie, `ctime: <ms>`; ours: comments `# damaged` when entries that are there cannot be read, `# misplaced` when copies lie in too few racks |
  * | `locks/urL<id>`, votes of `auditorelection` | text: `bookieId: "<who>"` |
  * | `lostBookieRecoveryDelay` | text: seconds |
  * | `disable` | nothing |
@@ -21,16 +21,20 @@ export interface UnderReplicatedMark {
   readonly markedAtMs: number | undefined;
   /** It is not enough to ask bookies what they have: every copy must be read. */
   readonly isDamaged: boolean;
+  /** Its copies lie in too few racks or regions: some are to be moved. */
+  readonly isMisplaced?: boolean;
 }
 
-export function encodeMark({ replicas = [], markedAtMs = 0, isDamaged }: UnderReplicatedMark): Buffer {
+export function encodeMark({ replicas = [], markedAtMs = 0, isDamaged, isMisplaced = false }: UnderReplicatedMark): Buffer {
   const lines = [...replicas.map((replica) => `replica: ${quoteText(replica)}`), `ctime: ${markedAtMs}`];
   if (isDamaged) lines.push(damaged);
+  if (isMisplaced) lines.push(misplaced);
   return Buffer.from(`${lines.join('\n')}\n`);
 }
 
-/** BookKeeper's tools know nothing of it and skip comments. */
+/** BookKeeper's tools know nothing of them and skip comments. */
 const damaged = '# damaged';
+const misplaced = '# misplaced';
 
 /** Never fails: whatever its value says, the key alone says that the ledger needs a look. */
 export function decodeMark(bytes: Uint8Array): UnderReplicatedMark {
@@ -39,8 +43,11 @@ export function decodeMark(bytes: Uint8Array): UnderReplicatedMark {
     const fields = parseTextFormat(text);
     const replicas = fields.filter(({ name }) => name === 'replica').map(textValue);
     const time = fields.find(({ name }) => name === 'ctime');
-    const isDamaged = text.split('\n').includes(damaged);
-    return { replicas: replicas.length === 0 ? undefined : replicas, markedAtMs: time && numberValue(time), isDamaged };
+    const lines = text.split('\n');
+    const isMisplaced = lines.includes(misplaced);
+    // One that is only misplaced names nobody, and misses nobody.
+    const named = replicas.length === 0 && !isMisplaced ? undefined : replicas;
+    return { replicas: named, markedAtMs: time && numberValue(time), isDamaged: lines.includes(damaged), ...(isMisplaced && { isMisplaced }) };
   } catch {
     return { replicas: undefined, markedAtMs: undefined, isDamaged: true };
   }

@@ -4,7 +4,7 @@ import type { Random } from '@daybook/runtime';
 import { defaultLedgerClientOptions } from '../ledger-client-options.js';
 import { type BookieHealth, Placement } from '../placement.js';
 import type { QuorumSizes } from '../quorum.js';
-import { gradeEnsemble, type PlacementRule } from '../rack-placement.js';
+import { gradeEnsemble, type Move, type PlacementRule } from '../rack-placement.js';
 
 /** A place in an ensemble that needs another bookie. */
 export interface VacantPlace {
@@ -19,6 +19,8 @@ export interface VacantPlace {
 export interface RepairPlacement {
   /** Bookies that may take the place, the best first; none when there is no spare. */
   spares(place: VacantPlace): BookieId[];
+  /** Moves after which a whole ensemble lies better; none when it lies as well as it can. */
+  improvements(place: Omit<VacantPlace, 'index'>): Move[];
   /** What is wrong with where an ensemble lies, if it could be better. */
   problemOf(sizes: QuorumSizes, ensemble: readonly BookieId[]): string | undefined;
   /** For error texts. */
@@ -55,6 +57,7 @@ export function createRepairPlacement(dependencies: RepairPlacementDependencies)
       if (spares.length > 0 || rule.enforceMinNumRacksPerWriteQuorum) return spares;
       return placement.pick(sparesMax, new Set([...ensemble, ...avoided]));
     },
+    improvements: ({ sizes, ensemble, avoided }) => (topology === undefined ? [] : placement.improve(sizes, ensemble, avoided)),
     problemOf(sizes, ensemble) {
       if (topology === undefined) return undefined;
       const members = ensemble.map((bookieId) => placement.locationOf(bookieId));

@@ -75,6 +75,7 @@ export class RepairTask {
         isAvoided: (bookieId) => draining.has(bookieId),
         closesOpen,
         readPercent: mark.isDamaged ? 100 : undefined,
+        movesMisplaced: mark.isMisplaced === true,
         stop: end.signal,
         targets: this.#targets,
         onCopied: ({ entries, bytes }) => {

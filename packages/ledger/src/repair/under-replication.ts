@@ -54,14 +54,16 @@ export class UnderReplication {
    * Adds these bookies to the ledger's mark. The mark gets a new version in any case, so that a worker which has just found the ledger whole does not take
    * away what was seen after it looked.
    */
-  async mark(id: LedgerId, bookies: readonly BookieId[], { isDamaged = false }: { isDamaged?: boolean } = {}): Promise<void> {
+  async mark(id: LedgerId, bookies: readonly BookieId[], why: { isDamaged?: boolean; isMisplaced?: boolean } = {}): Promise<void> {
     const path = paths.underreplicatedLedger(id);
     for (let attempt = 1; ; attempt++) {
       try {
         const found = await this.#store.get(path);
         const before = found && decodeMark(found.value);
         const replicas = [...new Set([...(before?.replicas ?? []), ...bookies])];
-        const value = encodeMark({ replicas, markedAtMs: this.#clock.wallMs(), isDamaged: isDamaged || before?.isDamaged === true });
+        const isDamaged = why.isDamaged === true || before?.isDamaged === true;
+        const isMisplaced = why.isMisplaced === true || before?.isMisplaced === true;
+        const value = encodeMark({ replicas, markedAtMs: this.#clock.wallMs(), isDamaged, isMisplaced });
         await this.#store.put(path, value, found?.version ?? 'absent');
         return;
       } catch (error) {

@@ -1,4 +1,12 @@
-import { createCookieRecords, createLedgerRecords, type LedgerRecords, type MemoryFaults, type MemoryStore, MemoryTree } from '@daybook/metadata';
+import {
+  type BookieTopology,
+  createCookieRecords,
+  createLedgerRecords,
+  type LedgerRecords,
+  type MemoryFaults,
+  type MemoryStore,
+  MemoryTree,
+} from '@daybook/metadata';
 import type { BookieId, BookieService, EntryId, LedgerId, LedgerMetadata, ListEntriesReply } from '@daybook/proto';
 import { type LogFields, type Logger, silentLogger } from '@daybook/runtime';
 import { EventQueue, SimClock } from '@daybook/runtime/sim';
@@ -43,8 +51,11 @@ export class RepairWorld {
   readonly listCounts = new Map<string, number>();
   readonly admin: RepairNode;
   #nodesCount = 0;
+  /** Only of repair: ledgers are put anywhere. */
+  readonly #topology: BookieTopology | undefined;
 
-  constructor({ seed = 1, bookiesCount = 4 }: { seed?: number; bookiesCount?: number } = {}) {
+  constructor({ seed = 1, bookiesCount = 4, topology }: { seed?: number; bookiesCount?: number; topology?: BookieTopology } = {}) {
+    this.#topology = topology;
     this.queue = new EventQueue({ seed });
     this.clock = new SimClock(this.queue);
     this.cluster = new MemoryCluster({ clock: this.clock, random: this.queue.random.fork('cluster'), bookiesCount, delayMs: 1 });
@@ -74,6 +85,7 @@ export class RepairWorld {
       ledgers: client,
       name,
       logger: log.logger,
+      topology: this.#topology,
     };
     return { session, parts, client, records, log };
   }
