@@ -97,8 +97,11 @@ export interface ChaosBookie {
   bookieId: string;
   folder: string;
   port: number;
+  httpPort: number;
   proxy: TcpProxy;
   node: ChaosNode;
+  /** Settings of its next starts. */
+  settings: Record<string, number | boolean>;
 }
 
 export interface ClusterOptions {
@@ -148,9 +151,9 @@ export class ChaosCluster {
     const proxy = await TcpProxy.start(() => port);
     const words = ['bookie', '--metadata', this.metadata, '--data', folder, '--bookie-id', bookieId];
     const at = ['--port', String(port), '--http-port', String(httpPort), '--advertised-address', `127.0.0.1:${proxy.port}`];
-    const settings = setting({ metadataSessionTimeoutMs: sessionTimeoutMs, flushIntervalMs: 1_000, gcWaitTime: 5_000, journalMaxSizeMB: 16 });
-    const node = new ChaosNode(bookieId, () => new DaybookProcess([...words, ...at, ...settings]), 'is ready');
-    const bookie = { bookieId, folder, port, proxy, node };
+    const settings = { metadataSessionTimeoutMs: sessionTimeoutMs, flushIntervalMs: 1_000, gcWaitTime: 5_000, journalMaxSizeMB: 16 };
+    const node = new ChaosNode(bookieId, () => new DaybookProcess([...words, ...at, ...setting(bookie.settings)]), 'is ready');
+    const bookie: ChaosBookie = { bookieId, folder, port, httpPort, proxy, node, settings };
     this.bookies.push(bookie);
     await node.start();
     return bookie;
@@ -216,6 +219,6 @@ export class ChaosCluster {
   }
 }
 
-function setting(settings: Readonly<Record<string, number>>): string[] {
+function setting(settings: Readonly<Record<string, number | boolean>>): string[] {
   return Object.entries(settings).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
 }

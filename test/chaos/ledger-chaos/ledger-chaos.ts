@@ -5,7 +5,7 @@ import { type ChaosBookie, ChaosCluster } from './chaos-cluster.js';
 import { Copies } from './copies.js';
 import { acknowledgedIn, complaintsIn, endsIn, entriesReadIn, tallyOf } from './logged.js';
 import { Nemesis } from './nemesis.js';
-import { below, chaosPassword, oneOf, seededRandom } from './shared.js';
+import { chaosPassword, oneOf, seededRandom } from './shared.js';
 
 export interface LedgerChaosOptions {
   seconds: number;
@@ -30,6 +30,8 @@ export interface LedgerChaosResult {
 }
 
 const wholeBoundMs = 120_000;
+/** It begins with a minute in which nothing is decided. */
+const limboBoundMs = 300_000;
 
 /**
  * Bookies behind proxies, ZooKeeper, autorecovery, writers and readers, each a process; a nemesis that kills, stops, cuts off and wipes. Afterwards: nothing
@@ -160,14 +162,27 @@ class Run {
       });
   }
 
+  /** One of the ways an operator has: another bookie in its place, the same one once nothing names it any more, or the same one at once, which is then in limbo. */
   async #replace(bookie: ChaosBookie): Promise<void> {
+    const ways = [...(this.#options.bookies > 3 ? ['same'] : []), 'other', ...(this.#options.seconds > 120 ? ['limbo'] : [])];
+    const way = oneOf(this.#random, ways);
+    if (way === 'limbo') return await this.#refill(bookie);
     const { bookieId } = bookie;
-    const isNew = this.#options.bookies === 3 || below(this.#random, 2) === 0;
-    if (isNew) {
-      const name = `${bookieId}x`;
-      await this.#cluster.addBookie(name);
-      this.#log(`${name} is there instead of ${bookieId}`);
+    if (way === 'other') {
+      await this.#cluster.addBookie(`${bookieId}x`);
+      this.#log(`${bookieId}x is there instead of ${bookieId}`);
     }
+    await this.#decommissioned(bookieId);
+    if (way === 'other') {
+      await bookie.proxy.close();
+      this.#cluster.bookies.splice(this.#cluster.bookies.indexOf(bookie), 1);
+    } else {
+      await bookie.node.start();
+      this.#log(`${bookieId} is there again with an empty disk`);
+    }
+  }
+
+  async #decommissioned(bookieId: string): Promise<void> {
     const beganMs = performance.now();
     for (let attempt = 1; ; attempt++) {
       const { isDone, output } = await this.#cluster.shell('decommissionbookie', bookieId);
@@ -177,13 +192,19 @@ class Run {
       await pause(1_000);
     }
     this.#log(`${bookieId} is decommissioned after ${Math.round(performance.now() - beganMs)} ms`);
-    if (isNew) {
-      await bookie.proxy.close();
-      this.#cluster.bookies.splice(this.#cluster.bookies.indexOf(bookie), 1);
-    } else {
-      await bookie.node.start();
-      this.#log(`${bookieId} is there again with an empty disk`);
-    }
+  }
+
+  async #refill(bookie: ChaosBookie): Promise<void> {
+    bookie.settings.dataIntegrityChecking = true;
+    await bookie.node.start();
+    this.#log(`${bookie.bookieId} is there again with an empty disk, in limbo`);
+    const url = `http://127.0.0.1:${bookie.httpPort}/api/v1/bookie/status`;
+    const ms = await until(`the limbo of ${bookie.bookieId} ends`, limboBoundMs, async () => {
+      await pause(1_000);
+      const { isLimbo } = (await (await fetch(url)).json()) as { isLimbo: boolean };
+      return !isLimbo;
+    });
+    this.#log(`the limbo of ${bookie.bookieId} is over after ${Math.round(ms)} ms`);
   }
 
   async #check(): Promise<void> {
