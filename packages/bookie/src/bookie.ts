@@ -21,6 +21,7 @@ import { type OpenedDirectories, openDirectories, replayJournals } from './start
 import { BadEntries } from './storage/bad-entries.js';
 import type { DiskMonitor } from './storage/disk-monitor.js';
 import type { FoundBadEntry } from './storage/entry-reader.js';
+import { ExplicitLacs } from './storage/explicit-lacs.js';
 import { FlushLoop } from './storage/flush-loop.js';
 import type { GarbageCollector } from './storage/gc.js';
 import { LedgerStorage } from './storage/ledger-storage.js';
@@ -52,7 +53,8 @@ class RunningBookie implements Bookie {
   readonly #context: PartsContext;
   readonly #logger: Logger;
   readonly #metrics: BookieMetrics | undefined;
-  readonly #lacs = new Lacs();
+  readonly #explicitLacs = new ExplicitLacs();
+  readonly #lacs = new Lacs(this.#explicitLacs);
   readonly #presence: Presence;
   readonly #badEntries: BadEntries;
   #state: BookieState = 'starting';
@@ -187,7 +189,7 @@ class RunningBookie implements Bookie {
     const { journalDirectories } = config;
     const onBadEntry = (bad: FoundBadEntry): void => this.#badEntries.note(bad);
     const onDamagedIndex = (logId: number): void => this.#parts?.scrubber.noteDamagedIndex(logId);
-    const parts = { disk, clock, directories: this.#opened.ledgers, journalDirectories, logger: this.#logger };
+    const parts = { disk, clock, directories: this.#opened.ledgers, journalDirectories, explicitLacs: this.#explicitLacs, logger: this.#logger };
     const onNoRoom = (directory: string): void => {
       disks.noteNoRoom(directory).catch((error: unknown) => this.#logger.error({ error }, 'the disks cannot be checked'));
     };

@@ -37,6 +37,25 @@ t.test('bookie: explicit LAC → durable, told with the last entry, never goes b
   await sim.close();
 });
 
+t.test('bookie: explicit LAC, and the journal that had it is gone after a checkpoint → there after a restart', async (t) => {
+  const sim = new SimBookie();
+  await sim.start();
+  await sim.append({ ledger: 1, first: 0, count: 3 });
+  await sim.flush();
+  await writeLac(sim, 2);
+  for (const round of [1, 2]) {
+    // The mark moves behind it; the second time nothing but the mark has changed.
+    await sim.append({ ledger: 2, first: round, count: 1 });
+    await sim.flush();
+    await sim.restart('none');
+    const { explicitLac } = await sim.readLac(1);
+    t.equal(explicitLac && decodeExplicitLac(explicitLac, digest, ledgerId), 2, `round ${round}`);
+  }
+  await writeLac(sim, 1);
+  t.equal(decodeExplicitLac((await sim.readLac(1)).explicitLac as Buffer, digest, ledgerId), 2, 'never goes back');
+  await sim.close();
+});
+
 t.test('bookie: await LAC → answered at once, when an entry moves it, when an explicit one does, or at the time-out', async (t) => {
   const sim = new SimBookie();
   await sim.start();

@@ -1,8 +1,7 @@
 import { type AppendBatch, entryLastAddConfirmed, explicitLacOf, type LacReply } from '@daybook/proto';
 import type { Clock, Timer } from '@daybook/runtime';
+import { ExplicitLacs } from './storage/explicit-lacs.js';
 
-/** Ledgers whose explicit last-add-confirmed is kept; beyond it the one set longest ago is dropped. It is only ever a shortcut: entries carry it too. */
-const explicitLacsMax = 100_000;
 /** Requests that wait at once, all clients together; each is a few hundred bytes. */
 const waitersMax = 20_000;
 
@@ -19,14 +18,15 @@ export interface LacWait {
   cancel(): void;
 }
 
-/**
- * Last-add-confirmed marks that are not in an entry, and who waits for one to move on. Only in memory: the marks come back from the journal, and one that is
- * gone with it is learnt from the entries.
- */
+/** Last-add-confirmed marks that are not in an entry, and who waits for one to move on. */
 export class Lacs {
-  readonly #explicit = new Map<number, Buffer>();
+  readonly #explicit: ExplicitLacs;
   readonly #waiters = new Map<number, Set<Waiter>>();
   #waitersCount = 0;
+
+  constructor(explicit = new ExplicitLacs()) {
+    this.#explicit = explicit;
+  }
 
   get waitersCount(): number {
     return this.#waitersCount;
@@ -38,13 +38,7 @@ export class Lacs {
 
   /** Never goes back. `bytes` are copied. */
   setExplicitLac(ledgerId: number, bytes: Uint8Array): void {
-    const { lastAddConfirmed } = explicitLacOf(bytes);
-    const known = this.#explicit.get(ledgerId);
-    if (known !== undefined && explicitLacOf(known).lastAddConfirmed >= lastAddConfirmed) return;
-    this.#explicit.delete(ledgerId);
-    this.#explicit.set(ledgerId, Buffer.from(bytes));
-    if (this.#explicit.size > explicitLacsMax) this.#explicit.delete(this.#explicit.keys().next().value as number);
-    this.#moved(ledgerId, lastAddConfirmed);
+    if (this.#explicit.set(ledgerId, bytes)) this.#moved(ledgerId, explicitLacOf(bytes).lastAddConfirmed);
   }
 
   /** The ledger was deleted. */

@@ -34,6 +34,8 @@ const states = [
 
 const deleted = [{ ledgerId: 4, deletedAtMs: 2 ** 41 }];
 const stateSource = { count: states.length, all: () => states, deletedCount: deleted.length, allDeleted: () => deleted };
+const explicitLacs = [{ ledgerId: 1, explicitLac: Buffer.alloc(20, 7) }];
+const lacSource = { count: 1, all: () => explicitLacs };
 
 function logRecord(): Buffer {
   const source = entryOf(4, 6, 8);
@@ -82,11 +84,11 @@ const formats = [
   },
   {
     name: 'ledger states',
-    bytes: encodeLedgerStates(7, stateSource),
+    bytes: encodeLedgerStates(7, stateSource, lacSource),
     golden:
-      `44424c5300000002000000000000000700000003${zeros(12)}000000000000000100000000${'01'.repeat(20)}000001000000000000000001${'02'.repeat(20)}` +
-      `0000000000000004000000030000020000000000${zeros(12)}`,
-    crcAt: 128,
+      `44424c5300000003000000000000000700000003${'00000001'}${zeros(8)}000000000000000100000000${'01'.repeat(20)}000001000000000000000001${'02'.repeat(20)}` +
+      `0000000000000004000000030000020000000000${zeros(12)}000000000000000100000014${'07'.repeat(20)}${zeros(16)}`,
+    crcAt: 176,
     decode: (bytes: Buffer) => decodeLedgerStates(bytes, 'x'),
   },
   {
@@ -163,12 +165,12 @@ t.test('ledger states: version 1, without deleted ledgers → still read', async
   );
   const crc = Buffer.alloc(4);
   crc.writeUInt32BE(crc32c(content));
-  t.strictSame(decodeLedgerStates(Buffer.concat([content, crc]), 'x'), { checkpointNumber: 7, states, deleted: [] });
+  t.strictSame(decodeLedgerStates(Buffer.concat([content, crc]), 'x'), { checkpointNumber: 7, states, deleted: [], explicitLacs: [] });
 });
 
 t.test('checkpoint, ledger states, frame: round trip', async (t) => {
   t.strictSame(decodeCheckpoint(encodeCheckpoint(checkpoint), 'x'), checkpoint);
-  t.strictSame(decodeLedgerStates(encodeLedgerStates(7, stateSource), 'x'), { checkpointNumber: 7, states, deleted });
+  t.strictSame(decodeLedgerStates(encodeLedgerStates(7, stateSource, lacSource), 'x'), { checkpointNumber: 7, states, deleted, explicitLacs });
   t.strictSame(decodeFrame(encodeFrame(frameInfo, [run, run]), 0, 5), { info: frameInfo, runs: [run, run], end: 32 + 72 });
   t.equal(decodeLogRecord(logRecord(), 4, 7), undefined, 'another entry');
   t.equal(decodeLogRecord(logRecord(), 5, 6), undefined, 'another ledger');

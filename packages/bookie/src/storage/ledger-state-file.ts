@@ -1,6 +1,7 @@
 import type { Disk } from '@daybook/runtime';
 import { bookieErrors } from '../errors.js';
 import type { CheckpointDirectories, UnreadCopies } from './checkpoint-directories.js';
+import { ExplicitLacs } from './explicit-lacs.js';
 import type { LedgerStates } from './ledger-state.js';
 import { decodeLedgerStates, encodeLedgerStates, type LedgerStateSnapshot, ledgerStatesFileName } from './ledger-state-format.js';
 import { readWholeFile, replaceFile } from './replace-file.js';
@@ -12,11 +13,13 @@ import { readWholeFile, replaceFile } from './replace-file.js';
 export class LedgerStateFile {
   readonly #disk: Disk;
   readonly #directories: CheckpointDirectories;
+  readonly #explicitLacs: ExplicitLacs;
   #savedChanges = -1;
   #savedNumber = 0;
 
-  constructor(disk: Disk, directories: CheckpointDirectories) {
+  constructor(disk: Disk, directories: CheckpointDirectories, explicitLacs = new ExplicitLacs()) {
     this.#disk = disk;
+    this.#explicitLacs = explicitLacs;
     this.#directories = directories;
   }
 
@@ -50,24 +53,30 @@ export class LedgerStateFile {
       if (isFenced) states.setFenced(ledgerId);
     }
     for (const deleted of newest.deleted) states.restoreDeleted(deleted);
+    for (const { ledgerId, explicitLac } of newest.explicitLacs) if (states.has(ledgerId)) this.#explicitLacs.set(ledgerId, explicitLac);
     // A directory that was not there for a while is brought up to date by the next checkpoint.
     const isCurrent = (path: string): boolean =>
       found.some(({ directory, checkpointNumber }) => directory === path && checkpointNumber === newest.checkpointNumber);
-    this.#savedChanges = ledgers.all.every(isCurrent) ? states.changes : -1;
+    this.#savedChanges = ledgers.all.every(isCurrent) ? this.#changesOf(states) : -1;
     this.#savedNumber = newest.checkpointNumber;
   }
 
   /** Durable when it resolves, to the number of the newest snapshot. */
   async save(states: LedgerStates, checkpointNumber: number): Promise<number> {
-    if (states.changes === this.#savedChanges) return this.#savedNumber;
-    const changes = states.changes;
-    const bytes = encodeLedgerStates(checkpointNumber, states);
+    const changes = this.#changesOf(states);
+    if (changes === this.#savedChanges) return this.#savedNumber;
+    const bytes = encodeLedgerStates(checkpointNumber, states, this.#explicitLacs);
     const write = (directory: string): Promise<void> => replaceFile(this.#disk, directory, ledgerStatesFileName, bytes);
     const isEverywhere = await this.#directories.write(write, { alsoInJournals: false });
     // Where there was no room it is written with the next checkpoint.
     this.#savedChanges = isEverywhere ? changes : -1;
     this.#savedNumber = checkpointNumber;
     return checkpointNumber;
+  }
+
+  /** Both only grow. */
+  #changesOf(states: LedgerStates): number {
+    return states.changes + this.#explicitLacs.changes;
   }
 }
 

@@ -6,6 +6,7 @@ import { CheckpointDirectories } from './checkpoint-directories.js';
 import type { Checkpoint } from './checkpoint-format.js';
 import { EntryLogs } from './entry-logs.js';
 import { EntryReader, type FoundBadEntry, type ReadResult } from './entry-reader.js';
+import type { ExplicitLacs } from './explicit-lacs.js';
 import { flushHalf } from './flush.js';
 import type { RebuiltIndex } from './index-rebuild.js';
 import { LedgerCache } from './ledger-cache.js';
@@ -27,6 +28,8 @@ export interface LedgerStorageOptions {
   directories: LedgerDirectories;
   /** Checkpoints are published there, too. */
   journalDirectories: readonly string[];
+  /** Kept with the states of the ledgers. */
+  explicitLacs?: ExplicitLacs;
   writeCacheBytesMax: number;
   readCacheBytesMax: number;
   readAheadBytes: number;
@@ -117,7 +120,7 @@ export class LedgerStorage implements ScrubbedStorage {
     const places = new CheckpointDirectories(directories, options.journalDirectories);
     const checkpoints = await Checkpoints.load(disk, places);
     const states = new LedgerStates(options.clock);
-    const stateFile = new LedgerStateFile(disk, places);
+    const stateFile = new LedgerStateFile(disk, places, options.explicitLacs);
     await stateFile.load(states, checkpoints.latest?.statesNumber);
     const files = new LogFiles(disk, options.openFilesMax);
     const ledgerCache = new LedgerCache(files, options.ledgerCacheBytesMax);
