@@ -189,3 +189,32 @@ t.test(
     t.equal(moves.length, 2);
   },
 );
+
+t.test('rack placement: two regions → evenly, the own one has the odd member and the first place; racks differ inside', async (t) => {
+  const bookies = candidates('/eu/1', '/eu/1', '/eu/2', '/eu/3', '/us/1', '/us/2', '/us/3', '/us/3');
+  for (const [size, local, remote] of [
+    [3, 2, 1],
+    [4, 2, 2],
+    [5, 3, 2],
+  ] as const) {
+    for (let seed = 0; seed < 30; seed++) {
+      for (const region of ['eu', 'us']) {
+        const locations = (choose([size, size, 2], bookies, twoRacks, seed, `/${region}/2`)?.members ?? []).map((member) => member.location);
+        t.equal(locations[0]?.rack, `/${region}/2`);
+        t.equal(locations.filter((location) => location.region === region).length, local, `${size} bookies, seed ${seed}`);
+        t.equal(locations.filter((location) => location.region !== region).length, remote);
+        t.equal(new Set(locations.map(({ rack }) => rack)).size, size, 'no rack twice');
+      }
+    }
+  }
+});
+
+t.test('rack placement: a member is replaced, nobody in its rack → from its region, so that regions stay even', async (t) => {
+  const sizes = { ensembleSize: 3, writeQuorumSize: 3, ackQuorumSize: 2 };
+  const members = candidates('/eu/1', '/us/1', '/eu/2').map(({ location }) => location);
+  for (const order of [candidates('/us/9', '/eu/9', '/us/8'), candidates('/eu/9', '/us/9'), candidates('/us/9', '/us/8', '/eu/9')]) {
+    t.equal(chooseReplacement(sizes, twoRacks, { index: 0, members, candidates: order })?.location.region, 'eu');
+    t.equal(chooseReplacement(sizes, twoRacks, { index: 1, members, candidates: order })?.location.region, 'us');
+  }
+  t.equal(chooseReplacement(sizes, twoRacks, { index: 0, members, candidates: candidates('/us/9') })?.location.region, 'us', 'better than none');
+});

@@ -105,8 +105,8 @@ export function gradeEnsemble(sizes: QuorumSizes, members: readonly Location[], 
 const attemptsMax = 16;
 
 /**
- * Puts an ensemble together from candidates in random order: each next member stands as far as possible from those it shares a write quorum with, first by
- * region, then by rack. Undefined with too few candidates, or when the rule is enforced and no arrangement was found that keeps it.
+ * Puts an ensemble together from candidates in random order: each next member stands as far as possible from those it shares a write quorum with, by rack and
+ * by region; among equally far ones the nearest to this process is taken, so that its own region has the odd one (two of three, with two regions). Undefined with too few candidates, or when the rule is enforced and no arrangement was found that keeps it.
  */
 export function chooseEnsemble(
   sizes: QuorumSizes,
@@ -140,7 +140,7 @@ function spread(sizes: QuorumSizes, candidates: readonly Candidate[], local: Loc
     const all = members.map((member) => member.location);
     const cost = ({ location }: Candidate) => {
       if (index === 0) return local === undefined ? 0 : distance(local, location);
-      return 1000 * sharing(near, location) + sharing(all, location);
+      return 1000 * sharing(near, location) + sharing(all, location) + (local === undefined ? 0 : distance(local, location) / 10);
     };
     const cheapest = indexOfLeast(rest, cost);
     members.push(...rest.splice(cheapest, 1));
@@ -155,9 +155,11 @@ function sharing(others: readonly Location[], location: Location): number {
   return sum;
 }
 
+export const distanceElsewhere = 2;
+
 /** 0 same rack, 1 same region, 2 elsewhere. */
 export function distance(a: Location, b: Location): number {
-  return a.rack === b.rack ? 0 : a.region === b.region ? 1 : 2;
+  return a.rack === b.rack ? 0 : a.region === b.region ? 1 : distanceElsewhere;
 }
 
 function indexOfLeast<T>(items: readonly T[], cost: (item: T) => number): number {
@@ -174,8 +176,8 @@ function indexOfLeast<T>(items: readonly T[], cost: (item: T) => number): number
 }
 
 /**
- * Who takes the place of the member at `index`: from the same rack, else from a rack that none of the others has, else any; first those with whom the rule is
- * kept as well as before. Undefined without candidates, or when the rule is enforced and every one of them would break it.
+ * Who takes the place of the member at `index`: from the same rack, else from a rack that none of the others has, else any; in each case rather from the same
+ * region than from another; first of all those with whom the rule is kept as well as before. Undefined without candidates, or when the rule is enforced and every one of them would break it.
  */
 export function chooseReplacement(
   sizes: QuorumSizes,
@@ -194,8 +196,9 @@ export function chooseReplacement(
       atMost,
     ) > brokenBefore;
   const rank = (candidate: Candidate) => {
-    const { rack } = candidate.location;
-    return (breaksRule(candidate) ? 10 : 0) + (rack === failed.rack ? 0 : otherRacks.has(rack) ? 2 : 1);
+    const { rack, region } = candidate.location;
+    const byRack = rack === failed.rack ? 0 : otherRacks.has(rack) ? 2 : 1;
+    return (breaksRule(candidate) ? 10 : 0) + byRack + (region === failed.region ? 0 : 0.5);
   };
   const best = candidates[indexOfLeast(candidates, rank)];
   return best === undefined || (rule.enforceMinNumRacksPerWriteQuorum && breaksRule(best)) ? undefined : best;

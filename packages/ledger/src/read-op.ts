@@ -13,6 +13,7 @@ import { type Clock, DaybookError, type Timer } from '@daybook/runtime';
 import type { BookiePool } from './bookie-pool.js';
 import { segmentEnd, segmentOf, storesEntry, writeSet } from './distribution.js';
 import { ledgerErrors } from './errors.js';
+import { distanceElsewhere } from './rack-placement.js';
 
 export interface ReadDependencies {
   clock: Clock;
@@ -59,6 +60,19 @@ export async function readEntries(dependencies: ReadDependencies, range: ReadRan
   return metadata.ensembleSize > metadata.writeQuorumSize && last > first ? op.readStriped() : op.readFrom(op.replicaOrder(first));
 }
 
+const localTriesMax = 2;
+/** Those below answer, as far as is known (`BookiePool.readRank`). */
+const healthyRankEnd = 2;
+
+/** When the own region has trouble, another one shall be asked before all of its replicas were tried. */
+function withOneRemote(order: readonly number[], rank: (index: number) => number): number[] {
+  const isRemote = (index: number) => rank(index) % 10 === distanceElsewhere;
+  const place = order.findIndex((index) => isRemote(index) && rank(index) < 10 * healthyRankEnd);
+  if (place <= localTriesMax) return [...order];
+  const remote = order[place] as number;
+  return [...order.slice(0, localTriesMax), remote, ...order.slice(localTriesMax).filter((index) => index !== remote)];
+}
+
 class ReadOp {
   readonly #d: ReadDependencies;
   readonly #range: ReadRange;
@@ -72,7 +86,7 @@ class ReadOp {
 
   /**
    * The entry's replicas, the preferred first. Where all bookies hold all entries, ledgers begin at different ones, and each ledger stays with one (sticky); a
-   * replica that fails or is slow goes behind the others, among equals the nearest is first.
+   * replica that fails or is slow goes behind the others, among equals the nearest is first: after two of the own region one of another.
    */
   replicaOrder(entryId: EntryId): number[] {
     const { metadata, ledgerId, number = 0 } = this.#range;
@@ -84,7 +98,12 @@ class ReadOp {
       const bookieId = this.#ensemble[index] as BookieId;
       return 10 * bookies.readRank(bookieId) + (distanceTo?.(bookieId) ?? 0);
     };
-    return order.sort((a, b) => rank(a) - rank(b));
+    return distanceTo === undefined
+      ? order.sort((a, b) => rank(a) - rank(b))
+      : withOneRemote(
+          order.sort((a, b) => rank(a) - rank(b)),
+          rank,
+        );
   }
 
   /** With more bookies than replicas: every entry from its preferred replica, all those bookies at once. */

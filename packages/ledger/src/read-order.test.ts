@@ -5,10 +5,10 @@ import { ledgerOptions, numbered, password, pushAll, SimWorld } from './testing/
 
 const e3 = ledgerOptions(3, 3, 2);
 
-async function closedLedger(world: SimWorld, options: Partial<LedgerClientOptions> = {}, racks: Record<string, string> = {}) {
+async function closedLedger(world: SimWorld, options: Partial<LedgerClientOptions> = {}, racks: Record<string, string> = {}, sizes = e3) {
   const topology = { locationOf: (id: BookieId) => racks[id], bookieIds: () => [], close: () => undefined };
   const { client, pool } = world.cluster.connect({ options, topology });
-  const writer = await world.run(client.create(e3));
+  const writer = await world.run(client.create(sizes));
   pushAll(writer, numbered(60));
   await world.runFor(50);
   await world.run(writer.close());
@@ -69,6 +69,16 @@ t.test('read order: region known → the nearest healthy replica; order by healt
     if (next === undefined) t.not(other, nearest);
     else t.equal(other, next);
   }
+});
+
+t.test('read order: own region in trouble → after two of it one of another region, then the rest of it', async (t) => {
+  const racks = { b1: '/eu/1', b2: '/eu/2', b3: '/eu/3', b4: '/eu/4', b5: '/us/1' };
+  const world = new SimWorld({ bookiesCount: 5, delayMs: 1 });
+  const { readOne } = await closedLedger(world, { networkLocation: '/eu/1' }, racks, ledgerOptions(5, 5, 3));
+  for (const name of ['b1', 'b2', 'b3', 'b4']) world.cluster.bookie(name).refuseReads = 'TOO_MANY_REQUESTS';
+  const asked = await readOne(0);
+  t.equal(asked.length, 3);
+  t.ok(asked.includes('b1') && asked.includes('b5'));
 });
 
 t.test('read order: reordering switched off → the order of the write set, whatever is known', async (t) => {
