@@ -63,6 +63,8 @@ export interface Bookie extends AsyncDisposable {
   status(): BookieStatus;
   /** An operator's wish: holds until the opposite is wished, over restarts too, whatever the disks say. */
   setReadOnly(isReadOnly: boolean): Promise<void>;
+  /** Of the ledgers that this bookie knows, ascending. */
+  ledgerIds(): Float64Array;
   /** Looks at the disks now rather than at the next interval. */
   checkDisks(): Promise<void>;
   /** Checks all entry logs and indexes now, at the bounded rate; resolves when it is through. */

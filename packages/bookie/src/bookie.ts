@@ -160,6 +160,10 @@ class RunningBookie implements Bookie {
     return this.#parts.scrubber.scrub();
   }
 
+  ledgerIds(): Float64Array {
+    return (this.#parts as Parts).storage.states.ledgerIds();
+  }
+
   async checkDisks(): Promise<void> {
     await this.#parts?.disks.check();
   }
@@ -185,8 +189,8 @@ class RunningBookie implements Bookie {
   }
 
   #openStorage(disks: DiskMonitor): Promise<LedgerStorage> {
-    const { disk, clock, config } = this.#options;
-    const { journalDirectories } = config;
+    const { disk, clock } = this.#options;
+    const { journalDirectories } = this.#options.config;
     const onBadEntry = (bad: FoundBadEntry): void => this.#badEntries.note(bad);
     const onDamagedIndex = (logId: number): void => this.#parts?.scrubber.noteDamagedIndex(logId);
     const parts = { disk, clock, directories: this.#opened.ledgers, journalDirectories, explicitLacs: this.#explicitLacs, logger: this.#logger };
@@ -359,7 +363,6 @@ class RunningBookie implements Bookie {
     }));
   }
 
-  /** Never tried again (rule R16). */
   #failedSync(directory: string, error: unknown): void {
     if (!this.#opened.ledgers.takeOut(directory, error)) this.#fail(error);
   }

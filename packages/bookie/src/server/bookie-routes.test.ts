@@ -108,6 +108,9 @@ const good: readonly (readonly [method: string, path: string, body: string | und
   ],
   ['GET', '/api/v1/bookie/list_disk_file?file_type=entrylog', undefined, { 'entrylog files': [{ name: /log/ }] }],
   ['GET', '/api/v1/bookie/ledger?ledger_id=5', undefined, { ledgerId: 5, entriesCount: 20, runs: [{ first: 0, last: 19 }] }],
+  ['GET', '/api/v1/bookie/ledgers', undefined, { ledgers: [5] }],
+  ['GET', '/api/v1/bookie/ledgers?from=5', undefined, { ledgers: [5] }],
+  ['GET', '/api/v1/bookie/ledgers?from=6', undefined, { ledgers: [] }],
   ['GET', '/api/v1/bookie/scrub', undefined, { isRunning: false, badEntriesCount: 0, badEntries: [] }],
   ['GET', '/api/v1/config/server_config', undefined, { journalMaxSizeMB: 128 }],
   ['GET', '/api/v1/bookie/gc', undefined, { is_in_force_gc: false }],
@@ -150,7 +153,6 @@ const bad: readonly (readonly [method: string, path: string, body: string | unde
   ['GET', '/', undefined, 404, /there is no \/ here/],
   ['DELETE', '/api/v1/bookie/state', undefined, 405, /GET is/],
   ['POST', '/api/v1/bookie/gc', '{}', 405, /GET, PUT is/],
-  ['PUT', '/api/v1/config/server_config', '{}', 405, /GET is/],
   ['PUT', '/api/v1/bookie/state/readonly', undefined, 400, /"readOnly": true/],
   ['PUT', '/api/v1/bookie/state/readonly', '{"readOnly": 1}', 400, /readOnly must be true or false/],
   ['PUT', '/api/v1/bookie/state/readonly', '{"readonly": true}', 400, /unknown field readonly/],
@@ -163,6 +165,9 @@ const bad: readonly (readonly [method: string, path: string, body: string | unde
   ['GET', '/api/v1/bookie/ledger?ledger_id=-1', undefined, 400, /whole number/],
   ['GET', '/api/v1/bookie/ledger?ledger_id=99999999999999999999', undefined, 400, /whole number/],
   ['GET', '/api/v1/bookie/ledger?ledger_id=6', undefined, 404, /ledger 6/],
+  ['PUT', '/api/v1/config/server_config', '{}', 403, /start the bookie again/],
+  ['PUT', '/api/v1/bookie/expand_storage', undefined, 403, /allowStorageExpansion/],
+  ['GET', '/api/v1/bookie/entry_location_compact', undefined, 403, /api\/v1\/bookie\/gc/],
   ['GET', '/api/v1/failing', undefined, 500, /^something unexpected/],
 ];
 

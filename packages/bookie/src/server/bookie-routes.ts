@@ -3,7 +3,7 @@ import { type Clock, DaybookError, type Disk, type Logger, TaskSet } from '@dayb
 import type { Bookie } from '../bookie-api.js';
 import { diskFileKinds, listFilesOnDisk } from '../shell/files-on-disk.js';
 import { readLastMark } from '../shell/last-mark.js';
-import { type AdminRoute, booleanField, choiceParameter, numberParameter, objectBody } from './admin-route.js';
+import { type AdminHandler, type AdminRoute, booleanField, choiceParameter, numberParameter, objectBody, optionalNumber } from './admin-route.js';
 import { bookieHttpErrors } from './http-errors.js';
 import { SanityCheck } from './sanity-check.js';
 
@@ -23,10 +23,12 @@ export interface BookieRoutesOptions {
 
 /** BookKeeper's paths below `/api/v1/bookie` that are about this bookie alone, and `/api/v1/config/server_config`. */
 export function bookieRoutes(options: BookieRoutesOptions): AdminRoute[] {
-  return [...stateRoutes(options), ...diskRoutes(options), ...scrubRoutes(options), configRoute(options)];
+  return [...stateRoutes(options), ...diskRoutes(options), ...scrubRoutes(options), configRoute(options), ...otherwiseRoutes()];
 }
 
 const base = '/api/v1/bookie';
+/** In one answer. */
+const ledgersMax = 10_000;
 
 function stateRoutes({ bookie, clock, isReady, nextLedgerId }: BookieRoutesOptions): AdminRoute[] {
   const sanity = new SanityCheck({ service: bookie.service, clock, isReadOnly: () => bookie.isReadOnly, nextLedgerId });
@@ -85,6 +87,16 @@ function diskRoutes({ bookie, disk, journalDirectories, ledgerDirectories }: Boo
       },
     },
     {
+      path: `${base}/ledgers`,
+      GET: ({ query }) => {
+        const from = optionalNumber(query, 'from') ?? 0;
+        const ids = bookie.ledgerIds();
+        const start = ids.findIndex((id) => id >= from);
+        const end = start < 0 ? 0 : start + ledgersMax;
+        return { ledgers: [...ids.subarray(Math.max(0, start), end)], ...(start >= 0 && end < ids.length && { next: ids[end] }) };
+      },
+    },
+    {
       path: `${base}/ledger`,
       GET: async ({ query }) => {
         const ledgerId = numberParameter(query, 'ledger_id') as LedgerId;
@@ -124,5 +136,22 @@ function scrubRoutes({ bookie, logger }: BookieRoutesOptions): AdminRoute[] {
 }
 
 function configRoute({ config }: BookieRoutesOptions): AdminRoute {
-  return { path: '/api/v1/config/server_config', GET: () => config };
+  const PUT = refusal('settings are read at the start: change the configuration file, the environment or the flags, and start the bookie again');
+  return { path: '/api/v1/config/server_config', GET: () => config, PUT };
+}
+
+/** What BookKeeper has and a bookie of ours does otherwise: whoever calls it is told how. */
+function otherwiseRoutes(): AdminRoute[] {
+  const expand = refusal('add the directory to ledgerDirectories, and start once with allowStorageExpansion=true');
+  const compact = refusal('the index of an entry log is compacted together with the log: see /api/v1/bookie/gc');
+  return [
+    { path: `${base}/expand_storage`, PUT: expand },
+    { path: `${base}/entry_location_compact`, GET: compact, PUT: compact },
+  ];
+}
+
+function refusal(text: string): AdminHandler {
+  return () => {
+    throw bookieHttpErrors.REFUSED(text);
+  };
 }

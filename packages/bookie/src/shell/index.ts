@@ -1,4 +1,5 @@
 export { type ConsistencyReport, checkConsistency, identityProblems } from './consistency-check.js';
+export { type DamagedLog, giveUpLogs, inspectLogs, type LogDamage } from './damaged-logs.js';
 export { bookieShellErrors } from './errors.js';
 export { type DiskFileKind, diskFileKinds, type FileOnDisk, listFilesOnDisk } from './files-on-disk.js';
 export { checkFirstUse, type DirectoryIdentity, type FirstUse, readDirectoryIdentities, readFolderCookie, wipeFolder } from './folder-identity.js';
@@ -7,4 +8,4 @@ export { type IndexedRun, type LocalLedger, listLocalLedgers, readLocalIndex } f
 export { findLocalLog, type LocalLog, ledgerRows, listLocalLogs, readRuns } from './local-logs.js';
 export { type LogRecord, type LogSummary, type ReadLogOptions, readEntryLog } from './read-entry-log.js';
 export { findJournalFile, type JournalFileRecord, type JournalFileSummary, readJournalFile } from './read-journal-file.js';
-export { directoriesOf, type FolderRequest, findBookieFolder, whileStopped } from './stopped-folder.js';
+export { directoriesOf, type FolderRequest, findBookieFolder, lookInto, whileStopped } from './stopped-folder.js';

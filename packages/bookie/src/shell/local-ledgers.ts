@@ -1,8 +1,10 @@
 import { inspectJournal } from '../journal/journal-inspection.js';
 import { lastCheckpoint } from '../last-checkpoint.js';
 import type { StoppedBookie } from '../repair-journals.js';
+import type { Checkpoint } from '../storage/checkpoint-format.js';
 import { decodeLedgerStates, type LedgerState, ledgerStatesFileName } from '../storage/ledger-state-format.js';
 import { readWholeFile } from '../storage/replace-file.js';
+import { bookieShellErrors } from './errors.js';
 import { ledgerRows, listLocalLogs, readRuns } from './local-logs.js';
 import { factsOf } from './read-journal-file.js';
 
@@ -22,8 +24,9 @@ export interface LocalLedger {
   journaledEntriesCount: number;
 }
 
-/** All ledgers of a stopped bookie, ascending: of its snapshot, its entry logs, and what its journals hold behind the last mark. */
-export async function listLocalLedgers(bookie: StoppedBookie): Promise<LocalLedger[]> {
+/** All ledgers of a bookie that is stopped, or of a running one whose files are looked at (`lookInto`), ascending: of its snapshot, its entry logs, and what its journals hold behind the last mark. */
+export async function listLocalLedgers(bookie: StoppedBookie, isRunning = false): Promise<LocalLedger[]> {
+  const latest = await lastCheckpoint(bookie);
   const found = new Map<number, LocalLedger>();
   const ledger = (ledgerId: number): LocalLedger => {
     let row = found.get(ledgerId);
@@ -35,7 +38,17 @@ export async function listLocalLedgers(bookie: StoppedBookie): Promise<LocalLedg
     return row;
   };
   for (const { ledgerId, isFenced } of await readStates(bookie)) Object.assign(ledger(ledgerId), { isKnown: true, isFenced });
-  for (const log of await listLocalLogs(bookie)) {
+  // First, as a running bookie keeps them only until its next checkpoint.
+  await eachJournaled(bookie, { latest, isRunning }, ({ type, ledgerId, entriesCount = 0, firstEntryId = 0, lastEntryId = 0 }) => {
+    if (ledgerId === undefined) return;
+    const into = ledger(ledgerId);
+    if (type === 'fence') into.isFenced = true;
+    into.isKnown = true;
+    if (type !== 'entries') return;
+    into.journaledEntriesCount += entriesCount;
+    widen(into, firstEntryId, lastEntryId);
+  });
+  for (const log of await listLocalLogs(bookie, latest)) {
     if (!log.isNamed) continue;
     for (const row of ledgerRows((await readRuns(bookie.disk, log)).runs)) {
       const into = ledger(row.ledgerId);
@@ -45,15 +58,6 @@ export async function listLocalLedgers(bookie: StoppedBookie): Promise<LocalLedg
       widen(into, row.firstEntryId, row.lastEntryId);
     }
   }
-  await eachJournaled(bookie, ({ type, ledgerId, entriesCount = 0, firstEntryId = 0, lastEntryId = 0 }) => {
-    if (ledgerId === undefined) return;
-    const into = ledger(ledgerId);
-    if (type === 'fence') into.isFenced = true;
-    into.isKnown = true;
-    if (type !== 'entries') return;
-    into.journaledEntriesCount += entriesCount;
-    widen(into, firstEntryId, lastEntryId);
-  });
   return [...found.values()].sort((a, b) => a.ledgerId - b.ledgerId);
 }
 
@@ -75,9 +79,16 @@ export interface IndexedRun {
 }
 
 /** Where a stopped bookie has the entries of a ledger, by their ids; of an entry that was written twice both places, the newer one last. */
-export async function readLocalIndex(bookie: StoppedBookie, ledgerId: number): Promise<IndexedRun[]> {
+export async function readLocalIndex(bookie: StoppedBookie, ledgerId: number, isRunning = false): Promise<IndexedRun[]> {
+  const latest = await lastCheckpoint(bookie);
   const runs: IndexedRun[] = [];
-  for (const log of await listLocalLogs(bookie)) {
+  const journaled: IndexedRun[] = [];
+  await eachJournaled(bookie, { latest, isRunning }, (record) => {
+    if (record.ledgerId !== ledgerId || record.type !== 'entries') return;
+    const { firstEntryId = 0, lastEntryId = 0, offset: position, bytes, path } = record;
+    journaled.push({ firstEntryId, lastEntryId, logId: undefined, position, bytes, path });
+  });
+  for (const log of await listLocalLogs(bookie, latest)) {
     if (!log.isNamed) continue;
     for (const run of (await readRuns(bookie.disk, log)).runs) {
       if (run.ledgerId !== ledgerId) continue;
@@ -87,22 +98,19 @@ export async function readLocalIndex(bookie: StoppedBookie, ledgerId: number): P
       runs.push({ firstEntryId, lastEntryId: firstEntryId + count - 1, logId: log.logId, position, bytes, path: log.logPath });
     }
   }
-  await eachJournaled(bookie, (record) => {
-    if (record.ledgerId !== ledgerId || record.type !== 'entries') return;
-    const { firstEntryId = 0, lastEntryId = 0, offset: position, bytes, path } = record;
-    runs.push({ firstEntryId, lastEntryId, logId: undefined, position, bytes, path });
-  });
-  return runs.sort((a, b) => a.firstEntryId - b.firstEntryId);
+  return [...runs, ...journaled].sort((a, b) => a.firstEntryId - b.firstEntryId);
 }
 
 type Journaled = ReturnType<typeof factsOf> & { offset: number; bytes: number; path: string };
 
 /** Every record behind the last mark: what the next start will replay. */
-async function eachJournaled(bookie: StoppedBookie, task: (record: Journaled) => void): Promise<void> {
-  const { disk, journalDirectories } = bookie;
-  const latest = await lastCheckpoint(bookie);
+async function eachJournaled(
+  { disk, journalDirectories }: StoppedBookie,
+  { latest, isRunning }: { latest: Checkpoint | undefined; isRunning: boolean },
+  task: (record: Journaled) => void,
+): Promise<void> {
   for (const [i, directory] of journalDirectories.entries()) {
-    await inspectJournal({
+    const { problems } = await inspectJournal({
       disk,
       directory,
       mark: latest?.marks[i],
@@ -110,11 +118,13 @@ async function eachJournaled(bookie: StoppedBookie, task: (record: Journaled) =>
         task({ ...factsOf({ type, body }), offset, bytes: end - offset, path: `${directory}/${fileId.toString(16).padStart(16, '0')}.journal` });
       },
     });
+    // The bookie needs them no more: what was in them is in entry logs that this checkpoint does not name.
+    if (isRunning && problems.length > 0) throw bookieShellErrors.CHANGED(directory);
   }
 }
 
 /** The newest snapshot of the ledgers' states; empty before the first checkpoint. */
-async function readStates({ disk, journalDirectories, ledgerDirectories }: StoppedBookie): Promise<readonly LedgerState[]> {
+export async function readStates({ disk, journalDirectories, ledgerDirectories }: StoppedBookie): Promise<readonly LedgerState[]> {
   let newest: { checkpointNumber: number; states: LedgerState[] } | undefined;
   for (const directory of [...ledgerDirectories, ...journalDirectories]) {
     const path = `${directory}/${ledgerStatesFileName}`;

@@ -1,7 +1,7 @@
 import { type Disk, diskErrors } from '@daybook/runtime';
 import { lastCheckpoint } from '../last-checkpoint.js';
 import type { StoppedBookie } from '../repair-journals.js';
-import type { LogExtent } from '../storage/checkpoint-format.js';
+import type { Checkpoint, LogExtent } from '../storage/checkpoint-format.js';
 import { logFileName, logIdIn } from '../storage/entry-log-format.js';
 import { checkIndex } from '../storage/index-check.js';
 import { decodeTrailer, indexFileName, type LedgerRow, type Run, trailerBytes } from '../storage/index-format.js';
@@ -17,14 +17,16 @@ export interface LocalLog {
   logBytes: number;
   indexBytes: number;
   isSealed: boolean;
+  /** Bytes that an operator gave up. */
+  givenUpBytes: number;
   /** False for the rest of something that did not become part of a checkpoint: the next start removes it. */
   isNamed: boolean;
 }
 
 /** Of all entry logs that the last checkpoint names, and of files that it does not; ascending. */
-export async function listLocalLogs(bookie: StoppedBookie): Promise<LocalLog[]> {
+export async function listLocalLogs(bookie: StoppedBookie, checkpoint?: Checkpoint): Promise<LocalLog[]> {
   const { disk, ledgerDirectories } = bookie;
-  const latest = await lastCheckpoint(bookie);
+  const latest = checkpoint ?? (await lastCheckpoint(bookie));
   const directoryOf = new Map<number, string>();
   for (const directory of ledgerDirectories) {
     for (const name of await disk.list(directory)) {
@@ -43,7 +45,7 @@ export async function listLocalLogs(bookie: StoppedBookie): Promise<LocalLog[]> 
   return logs.sort((a, b) => a.logId - b.logId);
 }
 
-function localLog(extent: Pick<LogExtent, 'logId' | 'logBytes' | 'indexBytes' | 'isSealed'>, directory: string, isNamed: boolean): LocalLog {
+function localLog(extent: Omit<LogExtent, 'isCompacted'>, directory: string, isNamed: boolean): LocalLog {
   const { logId, logBytes, indexBytes, isSealed } = extent;
   return {
     logId,
@@ -52,6 +54,7 @@ function localLog(extent: Pick<LogExtent, 'logId' | 'logBytes' | 'indexBytes' | 
     logBytes,
     indexBytes,
     isSealed,
+    givenUpBytes: extent.givenUpBytes ?? 0,
     isNamed,
   };
 }
@@ -74,6 +77,12 @@ export async function readRuns(disk: Disk, log: LocalLog): Promise<{ runs: reado
   const isWhole = isSealed && decodeTrailer(file.subarray(file.length - trailerBytes), logId) !== undefined;
   const bytes = isWhole ? file : file.subarray(0, log.indexBytes);
   return checkIndex(bytes, { logId, logBytes, isSealed }, log.indexPath);
+}
+
+/** How much of a sealed log nobody can tell what it was; undefined when it is not sealed, or its index does not say. */
+export async function readHoleBytes(disk: Disk, { indexPath, logId, isSealed }: LocalLog): Promise<number | undefined> {
+  const file = isSealed ? await readWholeFile(disk, indexPath) : undefined;
+  return file === undefined ? undefined : decodeTrailer(file.subarray(Math.max(0, file.length - trailerBytes)), logId)?.holeBytes;
 }
 
 /** What a log holds of each ledger, by ledger id. */

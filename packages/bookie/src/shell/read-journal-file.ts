@@ -1,5 +1,5 @@
 import { decodeAppendBatch } from '@daybook/proto';
-import { DaybookError, type Disk } from '@daybook/runtime';
+import { DaybookError, type Disk, type DiskFile } from '@daybook/runtime';
 import {
   decodeFence,
   decodeFileHeader,
@@ -44,16 +44,21 @@ export async function readJournalFile(
 ): Promise<JournalFileSummary> {
   const file = await disk.open(path, { mode: 'read' });
   try {
-    const window = new FileWindow(file, await file.bytes());
+    let window = new FileWindow(file, await file.bytes());
     const header = decodeFileHeader(Buffer.from(await window.at(0, fileHeaderBytes)), path);
     const fileId = header?.fileId ?? journalFileId(path.slice(path.lastIndexOf('/') + 1)) ?? 0;
     const damages: { offset: number; nextOffset: number }[] = [];
     let recordsCount = 0;
     let offset = fileHeaderBytes;
     for (;;) {
-      const record = await readRecord(window, fileId, offset);
+      let record = await readRecord(window, fileId, offset);
+      const nextOffset = record === undefined ? await findCommitAfter(window, fileId, offset) : undefined;
+      if (nextOffset !== undefined) {
+        // Of a running bookie it may just have been written: looked at once more, past what was read before.
+        window = new FileWindow(file, await file.bytes());
+        record = await readRecord(window, fileId, offset);
+      }
       if (record === undefined) {
-        const nextOffset = await findCommitAfter(window, fileId, offset);
         if (nextOffset === undefined) break;
         damages.push({ offset, nextOffset });
         offset = nextOffset;
@@ -63,10 +68,18 @@ export async function readJournalFile(
       await onRecord({ offset, bytes: record.end - offset, ...factsOf(record) });
       offset = record.end;
     }
+    await requireSame(file, path, header);
     return { path, header, recordsCount, end: offset, damages };
   } finally {
     await file.close();
   }
+}
+
+/** A running bookie writes over files that it does not need any more, under other names. */
+async function requireSame(file: DiskFile, path: string, header: FileHeader | undefined): Promise<void> {
+  const bytes = Buffer.alloc(fileHeaderBytes);
+  await file.readAt(0, bytes);
+  if (header !== undefined && decodeFileHeader(bytes, path)?.fileId !== header.fileId) throw bookieShellErrors.CHANGED(path);
 }
 
 /** What a record says, for people and for counting. */

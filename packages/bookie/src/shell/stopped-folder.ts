@@ -1,5 +1,6 @@
 import { type Cookie, decodeCookie } from '@daybook/proto';
 import { DaybookError, type Disk, type DiskLock, diskErrors } from '@daybook/runtime';
+import { bookieErrors } from '../errors.js';
 import type { StoppedBookie } from '../repair-journals.js';
 import { readWholeFile } from '../storage/replace-file.js';
 import { bookieShellErrors } from './errors.js';
@@ -61,6 +62,37 @@ export async function whileStopped<T>(bookie: StoppedBookie, instead: string, ta
   } finally {
     for (const held of locks) await held.release();
   }
+}
+
+const triesMax = 5;
+
+/**
+ * Lets `task` look at the files of a bookie and change nothing. A stopped one is kept from starting meanwhile. Of a **running** one no lock is taken, and nothing
+ * is held up: what a checkpoint names does not change while it is named, but it may go meanwhile, when the next one counts. Then it is looked at again, unless
+ * `mayRepeat` says no, as something was printed already.
+ */
+export async function lookInto<T>(
+  bookie: StoppedBookie,
+  task: (isRunning: boolean) => Promise<T>,
+  mayRepeat: () => boolean = () => true,
+): Promise<T> {
+  try {
+    return await whileStopped(bookie, '', () => task(false));
+  } catch (error) {
+    if (!bookieShellErrors.RUNS.is(error)) throw error;
+  }
+  for (let tries = 1; ; tries++) {
+    try {
+      return await task(true);
+    } catch (error) {
+      if (!isChange(error) || tries === triesMax || !mayRepeat()) throw error;
+    }
+  }
+}
+
+/** What looks like damage of a running bookie's files may be that they are others by now. */
+function isChange(error: unknown): boolean {
+  return [diskErrors.NOT_FOUND, bookieErrors.LOG_DAMAGED, bookieShellErrors.CHANGED].some((kind) => kind.is(error));
 }
 
 async function lock(disk: Disk, directory: string, instead: string): Promise<DiskLock> {

@@ -16,7 +16,7 @@ import { readId, writeId } from './batch-bytes.js';
  * | 32 | 8 | lowest log id that was never used |
  * | 40 | 4 | count of logs |
  * | 44 | 4 | count of further journals (2) |
- * | 48 | 32 x count | per log, ascending: log id, log bytes, index bytes, flags (bit 0: sealed, bit 1: written by compaction), 8 bytes each |
+ * | 48 | 32 x count | per log, ascending: log id, log bytes, index bytes, flags (bit 0: sealed, bit 1: written by compaction; from bit 16 on: bytes of it that were given up), 8 bytes each |
  * | then | 16 x count | per further journal, in the order of the configuration: file id, offset (2) |
  * | then | 8 | number of the oldest ledger snapshot (`ledgers`) that may be used with it (2) |
  * | then | 4 | CRC32C of all bytes before |
@@ -39,6 +39,8 @@ export interface LogExtent {
   isSealed: boolean;
   /** Holds what compaction moved there: while it is open, only compaction writes to it. */
   isCompacted: boolean;
+  /** Bytes of which nobody knows what they were, and which an operator gave up: they do not count as something that may be there. */
+  givenUpBytes?: number;
 }
 
 const headerBytes = 48;
@@ -49,6 +51,7 @@ const formatVersion = 2; // persisted
 const magic = 0x44424c4d; // 'DBLM', persisted
 const sealedFlag = 1; // persisted
 const compactedFlag = 2; // persisted
+const givenUpUnit = 1 << 16; // persisted
 
 export const checkpointFileName = 'lastMark';
 
@@ -68,7 +71,8 @@ export function encodeCheckpoint(checkpoint: Checkpoint): Buffer {
     writeId(out, log.logId, at);
     writeId(out, log.logBytes, at + 8);
     writeId(out, log.indexBytes, at + 16);
-    writeId(out, (log.isSealed ? sealedFlag : 0) | (log.isCompacted ? compactedFlag : 0), at + 24);
+    const flags = (log.isSealed ? sealedFlag : 0) | (log.isCompacted ? compactedFlag : 0);
+    writeId(out, flags + (log.givenUpBytes ?? 0) * givenUpUnit, at + 24);
     at += rowBytes;
   }
   for (const mark of further) {
@@ -94,7 +98,9 @@ export function decodeCheckpoint(bytes: Buffer, path: string): Checkpoint | unde
   for (let at = headerBytes; at < logsEnd; at += rowBytes) {
     const flags = readId(bytes, at + 24);
     const [isSealed, isCompacted] = [(flags & sealedFlag) !== 0, (flags & compactedFlag) !== 0];
-    logs.push({ logId: readId(bytes, at), logBytes: readId(bytes, at + 8), indexBytes: readId(bytes, at + 16), isSealed, isCompacted });
+    const [logId, logBytes, indexBytes] = [readId(bytes, at), readId(bytes, at + 8), readId(bytes, at + 16)];
+    const givenUpBytes = Math.floor(flags / givenUpUnit);
+    logs.push({ logId, logBytes, indexBytes, isSealed, isCompacted, ...(givenUpBytes > 0 && { givenUpBytes }) });
   }
   const marks = [markAt(bytes, 16)];
   for (let at = logsEnd; at < marksEnd; at += markBytes) marks.push(markAt(bytes, at));

@@ -143,7 +143,7 @@ export class EntryLogs {
     const sealed = { ...log, indexBytes, isSealed: true };
     this.#sealed.set(logId, sealed);
     this.#changesCount++;
-    if (holeBytes > 0) this.#withHoles.add(logId);
+    if (holeBytes > (log.givenUpBytes ?? 0)) this.#withHoles.add(logId);
     else this.#withHoles.delete(logId);
     if (damaged !== undefined) onSealed(sealed, ledgers);
     return true;
@@ -343,7 +343,7 @@ export class EntryLogs {
       if (log.isSealed) {
         const { indexBytes, holeBytes } = await endOfIndex(this.#options, log);
         this.#sealed.set(log.logId, { ...log, indexBytes });
-        if (holeBytes > 0) this.#withHoles.add(log.logId);
+        if (holeBytes > (log.givenUpBytes ?? 0)) this.#withHoles.add(log.logId);
       } else {
         const open = await this.#reopen(log);
         if (directories.hasFailed(open.directory)) this.#unsealed.abandon(open);

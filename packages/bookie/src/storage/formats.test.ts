@@ -245,3 +245,11 @@ t.test('index table: any runs, also of entries written again → each entry is f
     { numRuns: 60 },
   );
 });
+
+t.test('checkpoint: bytes of a log that were given up → above its flags, where programs before did not look', (t) => {
+  const logs = [{ logId: 5, logBytes: 300, indexBytes: 400, isSealed: true, isCompacted: false, givenUpBytes: 2 ** 32 - 1 }];
+  const bytes = encodeCheckpoint({ ...checkpoint, logs });
+  t.equal(bytes.subarray(72, 80).toString('hex'), '0000ffffffff0001');
+  t.strictSame(decodeCheckpoint(bytes, 'x')?.logs, logs);
+  t.end();
+});

@@ -381,7 +381,10 @@ async function openLogs(options: LedgerStorageOptions, parts: LogParts): Promise
     onDamaged: (log, error) => logs?.markDamaged(log, error.message),
   });
   const onDamaged = (logId: number, why: string): void => {
-    logger.error({ logId, why }, 'an entry log cannot be used: entries that are not found elsewhere are answered with an error from now on');
+    logger.error(
+      { logId, why },
+      'an entry log cannot be used: what is not found elsewhere is answered with an error, until it can be. `daybook shell entrylog inspect` says what it held',
+    );
     options.onDamagedIndex?.(logId);
   };
   logs = await EntryLogs.load({ disk, directories, files, cache, onSealed: (log, rows) => map.addLog(log, rows), onDamaged }, parts.latest);

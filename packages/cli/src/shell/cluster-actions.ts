@@ -7,14 +7,14 @@ import { cliErrors } from '../errors.js';
 import { bookieSpaces, clusterInfo, endpointFacts, listBookies, metadataFacts } from './cluster-facts.js';
 import { type ClusterOptions, inCluster } from './cluster-session.js';
 import { shellErrors } from './errors.js';
-import { type FolderOptions, inFolder } from './folder-access.js';
+import { type FolderOptions, inAnyFolder } from './folder-access.js';
 import { askBookie, type LiveOptions } from './live-bookie.js';
 import { bytesText, factsText, type OutputOptions, printJson, printLine, printResult, tableText } from './output.js';
 import { typedBookieId } from './shell-options.js';
 
 export interface PlainClusterOptions extends ClusterOptions, OutputOptions {}
 
-export interface ListLedgersOptions extends PlainClusterOptions, FolderOptions {
+export interface ListLedgersOptions extends PlainClusterOptions, FolderOptions, LiveOptions {
   meta?: boolean;
   bookieid?: string;
 }
@@ -39,8 +39,9 @@ export interface ListBookiesOptions extends PlainClusterOptions {
 export interface BookieInfoOptions extends PlainClusterOptions, LiveOptions {}
 
 export async function listLedgers(options: ListLedgersOptions): Promise<void> {
+  if (options.http !== undefined) return listLiveLedgers(options.http, options);
   if (options.data !== undefined) {
-    const ledgers = await inFolder(options, 'list the ledgers of the cluster with --metadata instead', listLocalLedgers);
+    const ledgers = await inAnyFolder(options, listLocalLedgers);
     if (options.json) for (const ledger of ledgers) printJson(ledger);
     else printLine(tableText(ledgers, 'no ledgers'));
     return;
@@ -57,6 +58,15 @@ export async function listLedgers(options: ListLedgersOptions): Promise<void> {
       printLedger(id, options.meta === true ? metadata : undefined, options);
     }
   });
+}
+
+/** Those that a running bookie knows. */
+async function listLiveLedgers(address: string, options: OutputOptions): Promise<void> {
+  for (let from: number | undefined = 0; from !== undefined; ) {
+    const answer: { ledgers: number[]; next?: number } = await askBookie(address, `/api/v1/bookie/ledgers?from=${from}`);
+    for (const id of answer.ledgers) printLedger(ledgerId(id), undefined, options);
+    from = answer.next;
+  }
 }
 
 function isNamed({ segments }: LedgerMetadata, id: BookieId): boolean {

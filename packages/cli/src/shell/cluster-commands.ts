@@ -32,13 +32,18 @@ function ledgerCommands(): Command[] {
       .option('--msg', 'print the payloads')
       .addHelpText('after', examples(`readledger 7 --msg ${metadata}`, `readledger 7 -b bookie-1 --json ${metadata}`))
       .action(async (id: number, options: ReadLedgerOptions) => (await ledgerActions()).readLedger(id, options)),
-    withJson(withCluster(withFolder(new Command('listledgers'))))
-      .description('Ids of all ledgers of the cluster; with --data, those a stopped bookie has something of.')
+    withJson(withLive(withCluster(withFolder(new Command('listledgers')))))
+      .description('Ids of all ledgers of the cluster; with --http, those a running bookie knows; with --data, what a bookie has of each.')
       .option('--meta', 'their records too')
       .option('--bookieid <id>', 'only those that name this bookie')
       .addHelpText(
         'after',
-        examples(`listledgers ${metadata}`, 'listledgers --data ./bookie-1', `listledgers --bookieid bookie-1 --meta --json ${metadata}`),
+        examples(
+          `listledgers ${metadata}`,
+          'listledgers --data ./bookie-1',
+          'listledgers --http 127.0.0.1:8000',
+          `listledgers --bookieid bookie-1 --meta --json ${metadata}`,
+        ),
       )
       .action(async (options: ListLedgersOptions) => (await actions()).listLedgers(options)),
     withJson(withConfirmation(withCluster(new Command('ledgermetadata'))))

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { StoppedBookie } from '@daybook/bookie';
-import { findBookieFolder, whileStopped } from '@daybook/bookie/shell';
+import { findBookieFolder, lookInto, whileStopped } from '@daybook/bookie/shell';
 import { RealDisk } from '@daybook/runtime/real';
 import { cliErrors } from '../errors.js';
 
@@ -25,4 +25,14 @@ export function bookieFolder({ data, journal, ledgers }: FolderOptions): Promise
 export async function inFolder<T>(options: FolderOptions, instead: string, task: (bookie: StoppedBookie) => Promise<T>): Promise<T> {
   const bookie = await bookieFolder(options);
   return whileStopped(bookie, instead, () => task(bookie));
+}
+
+/** Runs `task`, which only looks, on the folder of a bookie that is stopped or runs; `mayRepeat` is false once something was printed. */
+export async function inAnyFolder<T>(
+  options: FolderOptions,
+  task: (bookie: StoppedBookie, isRunning: boolean) => Promise<T>,
+  mayRepeat?: () => boolean,
+): Promise<T> {
+  const bookie = await bookieFolder(options);
+  return lookInto(bookie, (isRunning) => task(bookie, isRunning), mayRepeat);
 }

@@ -1,14 +1,19 @@
 import { endLimbo, inspectJournals, type JournalInspection, repairJournals, type StoppedBookie } from '@daybook/bookie';
 import {
   checkConsistency,
+  type DamagedLog,
   type DiskFileKind,
   diskFileKinds,
   type FileOnDisk,
   findJournalFile,
   findLocalLog,
+  giveUpLogs,
   identityProblems,
+  inspectLogs,
+  type JournalFileSummary,
   type LastMark,
   type LocalLog,
+  type LogSummary,
   ledgerRows,
   listFilesOnDisk,
   listLocalLogs,
@@ -21,7 +26,7 @@ import {
 import { ledgerId } from '@daybook/proto';
 import { inCluster } from './cluster-session.js';
 import { shellErrors } from './errors.js';
-import { bookieFolder, type FolderOptions, inFolder } from './folder-access.js';
+import { bookieFolder, type FolderOptions, inAnyFolder, inFolder } from './folder-access.js';
 import { askBookie } from './live-bookie.js';
 import { bytesText, factsText, type OutputOptions, printJson, printLine, printResult, tableText } from './output.js';
 import { liveAddress, onePlace, type PlaceOptions } from './shell-options.js';
@@ -58,7 +63,7 @@ export async function lastMark(options: PlainOptions): Promise<void> {
   const mark =
     onePlace(options) === 'live'
       ? await askBookie<LastMark>(liveAddress(options), '/api/v1/bookie/last_log_mark')
-      : await inFolder(options, useHttp, readLastMark);
+      : await inAnyFolder(options, readLastMark);
   printResult(
     options,
     mark,
@@ -95,16 +100,19 @@ async function folderFiles(options: FolderOptions, kinds: readonly DiskFileKind[
 }
 
 export async function readJournal(file: string | undefined, options: PlainOptions): Promise<void> {
-  const summary = await inFolder(options, stopIt, async (bookie) => {
+  let isPrinted = false;
+  const look = async (bookie: StoppedBookie): Promise<JournalFileSummary> => {
     const wanted = file ?? (await readLastMark(bookie)).marks[0]?.journalFileName ?? '1';
     const path = await findJournalFile(bookie.disk, bookie.journalDirectories, wanted);
     return readJournalFile(bookie.disk, path, (record) => {
+      isPrinted = true;
       if (options.json) return printJson(record);
       const { offset, type, ledgerId: id, firstEntryId, lastEntryId, isRecovery, bytes } = record;
       const entries = type === 'entries' ? `entries ${firstEntryId} to ${lastEntryId}${isRecovery ? ' (of a recovery)' : ''}` : type;
       printLine(`${offset}\t${entries}\t${id === undefined ? '' : `ledger ${id}`}\t${bytes} bytes`);
     });
-  });
+  };
+  const summary = await inAnyFolder(options, look, () => !isPrinted);
   const { damages, ...rest } = summary;
   if (options.json) printJson({ summary });
   else printLine(factsText(rest));
@@ -117,34 +125,40 @@ export async function readJournal(file: string | undefined, options: PlainOption
 }
 
 export async function readLog(wanted: string, options: ReadLogCommandOptions): Promise<void> {
-  const summary = await inFolder(options, stopIt, async (bookie) => {
+  let isPrinted = false;
+  const look = async (bookie: StoppedBookie): Promise<LogSummary> => {
     const log = findLocalLog(await listLocalLogs(bookie), wanted);
     const { ledger, entry: entryId, startpos: from, endpos: to } = options;
     return readEntryLog(bookie.disk, log.logPath, { endBytes: log.logBytes, from, to, ledgerId: ledger, entryId }, ({ entry, ...record }) => {
+      isPrinted = true;
       if (options.json) return printJson(options.msg ? { ...record, entry: entry.toString('base64') } : record);
       const { position, ledgerId: id, entryId: found, lastAddConfirmed, bytes, isIntact } = record;
       printLine(`${position}\tledger ${id}\tentry ${found}\tlac ${lastAddConfirmed}\t${bytes} bytes${isIntact ? '' : '\tDAMAGED'}`);
       if (options.msg) printLine(entry.toString('hex'));
     });
-  });
+  };
+  const summary = await inAnyFolder(options, look, () => !isPrinted);
   if (options.json) printJson({ summary });
   else printLine(factsText(summary));
   if (summary.badRecordsCount > 0) throw shellErrors.PROBLEMS(summary.badRecordsCount, `damaged records in ${summary.path}`);
 }
 
 export async function readLogMetadata(wanted: string | undefined, options: LogOptions): Promise<void> {
-  const damages = await inFolder(options, stopIt, async (bookie) => {
+  let isPrinted = false;
+  const look = async (bookie: StoppedBookie): Promise<string[]> => {
     const logs = await listLocalLogs(bookie);
     const damaged: string[] = [];
     for (const log of wanted === undefined ? logs : [findLocalLog(logs, wanted)]) {
       const { runs, damage } = await readRuns(bookie.disk, log);
       const ledgers = ledgerRows(runs);
       if (damage !== undefined) damaged.push(`${log.indexPath} (${damage})`);
+      isPrinted = true;
       if (options.json) printJson({ ...logFacts(log), damage, ledgers });
       else printLine(`${factsText({ ...logFacts(log), damage })}\n${tableText(ledgers, 'no entries')}\n`);
     }
     return damaged;
-  });
+  };
+  const damages = await inAnyFolder(options, look, () => !isPrinted);
   if (damages.length > 0) throw shellErrors.PROBLEMS(damages.length, `damaged indexes: ${damages.join('; ')}. The bookie rebuilds them when it runs`);
 }
 
@@ -153,7 +167,7 @@ function logFacts({ logId, logPath, indexPath: _path, ...rest }: LocalLog): obje
 }
 
 export async function activeLedgers(wanted: string, options: LogOptions): Promise<void> {
-  const rows = await inFolder(options, stopIt, async (bookie) => {
+  const rows = await inAnyFolder(options, async (bookie) => {
     const log = findLocalLog(await listLocalLogs(bookie), wanted);
     return ledgerRows((await readRuns(bookie.disk, log)).runs);
   });
@@ -178,7 +192,7 @@ export async function ledgerIndex(id: number, options: PlainOptions): Promise<vo
     printResult(options, answer, ({ runs, entriesCount }) => `${tableText(runs, 'no entries')}\n${entriesCount} entries`);
     return;
   }
-  const runs = await inFolder(options, useHttp, (bookie) => readLocalIndex(bookie, id));
+  const runs = await inAnyFolder(options, (bookie, isRunning) => readLocalIndex(bookie, id, isRunning));
   printResult(options, { ledgerId: id, runs }, () => tableText(runs, `no entries of ledger ${id}`));
 }
 
@@ -257,4 +271,36 @@ export async function endLimboOf(options: JournalOptions): Promise<void> {
   }
   await endLimbo(await bookieFolder(options));
   printResult(options, { isLimbo: false }, () => 'the bookie is not in limbo any more');
+}
+
+export async function inspectEntryLogs(options: JournalOptions): Promise<void> {
+  const found = await inFolder(options, stopIt, inspectLogs);
+  printResult(options, found, damagedLogsText);
+  if (found.length > 0) throw shellErrors.PROBLEMS(found.length, 'see above. To give them up: daybook shell entrylog giveup');
+}
+
+export async function giveUpEntryLogs(options: JournalOptions): Promise<void> {
+  const found = await inFolder(options, stopIt, options.force === true ? giveUpLogs : inspectLogs);
+  printResult(options, found, damagedLogsText);
+  if (found.length === 0) return;
+  if (options.force !== true) throw shellErrors.NOT_CONFIRMED('give up for ever what is listed above, and let the bookie start in limbo', '--force');
+  if (!options.json)
+    printLine('given up. The bookie starts in limbo now: each of its ledgers leaves it by itself when it was copied again (daybook autorecovery)');
+}
+
+function damagedLogsText(logs: readonly DamagedLog[]): string {
+  if (logs.length === 0) return 'nothing is to be given up: the bookie mends what is damaged, if anything is, by itself';
+  return logs
+    .map(({ logPath, damage, why, lostBytes, keptBytes, ledgers, areLedgersKnown }) => {
+      const rows = ledgers.map(({ ledgerId: id, firstEntryId, lastEntryId, entriesCount }) => ({
+        ledgerId: id,
+        firstEntryId,
+        lastEntryId,
+        entriesCount,
+      }));
+      const facts = factsText({ logPath, damage, why, lostBytes, keptBytes });
+      const others = areLedgersKnown ? '' : '\nentries of any other ledger may be lost as well';
+      return `${facts}\n${tableText(rows, 'no entries that are known')}${others}`;
+    })
+    .join('\n\n');
 }

@@ -7,7 +7,7 @@ const actions = () => import('./folder-actions.js');
 
 /** Commands that look into the files of one bookie. */
 export function folderCommands(): Command[] {
-  return [...markCommands(), ...readCommands(), ...ledgerCommands(), ...checkCommands(), journalCommand()];
+  return [...markCommands(), ...readCommands(), ...ledgerCommands(), ...checkCommands(), journalCommand(), entryLogCommand()];
 }
 
 function markCommands(): Command[] {
@@ -110,4 +110,31 @@ ${examples('journal inspect --data ./bookie-1', 'journal repair --data ./bookie-
       .action(async (options: JournalOptions) => (await actions()).endLimboOf(options)),
   );
   return journal;
+}
+
+function entryLogCommand(): Command {
+  const entryLog = new Command('entrylog')
+    .description('Look at, and give up, entry logs because of which a bookie cannot say "not here" any more.')
+    .addHelpText(
+      'after',
+      `
+A log that is missing, cut off or cannot be read, and one with parts of which nobody knows whose they were, may hold any entry: the bookie answers with an error
+what it does not find elsewhere. Best restore the file. Otherwise:
+  1. inspect says what is lost. 2. giveup drops it: the bookie starts in limbo (answering "unknown" instead of "not here"), with what can be read of these logs.
+  3. Its ledgers are copied again (daybook autorecovery), and each leaves limbo by itself when it is whole.
+${examples('entrylog inspect --data ./bookie-1', 'entrylog giveup --data ./bookie-1 --force')}`,
+    );
+  entryLog.addCommand(
+    withJson(withFolder(new Command('inspect')))
+      .description('Which entry logs of a stopped bookie are damaged beyond what it mends itself, and what was in them. Changes nothing.')
+      .action(async (options: JournalOptions) => (await actions()).inspectEntryLogs(options)),
+  );
+  entryLog.addCommand(
+    withJson(withConfirmation(withFolder(new Command('giveup'))))
+      .description(
+        'Give up what cannot be read, so that the bookie can be certain again once its ledgers were copied. Files that are dropped stay as *.damaged.',
+      )
+      .action(async (options: JournalOptions) => (await actions()).giveUpEntryLogs(options)),
+  );
+  return entryLog;
 }

@@ -1,4 +1,4 @@
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { closeSync, openSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { ZooKeeperServer } from '@daybook/metadata/local-zookeeper';
 import t from 'tap';
@@ -12,7 +12,10 @@ t.test('daybook shell: on a bookie that runs, then stopped', { skip: isSkipped, 
   t.teardown(() => zookeeper.stop());
   const DAYBOOK_METADATA = `zk://${zookeeper.address}/daybook`;
   const data = temporaryFolder(t);
-  const start = (): Daybook => new Daybook(['bookie', '--bookie-id', 'b1', '--data', data, '--port', '0', '--http-port', '0'], { DAYBOOK_METADATA });
+  const start = (): Daybook =>
+    new Daybook(['bookie', '--bookie-id', 'b1', '--data', data, '--port', '0', '--http-port', '0', '--set', 'flushIntervalMs=100'], {
+      DAYBOOK_METADATA,
+    });
   const bookie = start();
   t.teardown(() => bookie.end());
   const http = await bookie.printed(/http:\/\/([\d.]+:\d+)\/metrics/);
@@ -102,10 +105,27 @@ t.test('daybook shell: on a bookie that runs, then stopped', { skip: isSkipped, 
     t.match(await json('listfilesondisc', '--txn', ...live), { kind: 'journal', name: /journal$/ });
   });
 
+  await t.test('folder commands that only look: on the folder of a bookie that runs', async (t) => {
+    const cases: readonly (readonly [words: string[], expected: object])[] = [
+      [['lastmark', ...folder], { marks: [{ journalFileName: /journal$/ }] }],
+      [['ledger', String(id), ...folder], { ledgerId: id, runs: [{ firstEntryId: 0, lastEntryId: 2 }] }],
+      [['listfilesondisc', '--txn', ...folder], { kind: 'journal' }],
+    ];
+    for (const [words, expected] of cases) t.match(await json(...words), expected, words.join(' '));
+    t.match([await json('listledgers', ...folder)].flat(), [{ ledgerId: id, isKnown: true }]);
+    t.match([await json('listledgers', ...live)].flat(), [{ ledgerId: id }]);
+    const records = [await json('readjournal', ...folder)].flat();
+    t.match(records.at(-1), { summary: { damages: [] } });
+    t.match([await json('readlogmetadata', ...folder)].flat()[0], { ledgers: [{ ledgerId: id, entriesCount: 3 }] });
+    t.match([await json('readlog', '1', '-l', String(id), ...folder)].flat().at(-1), { summary: { recordsCount: 3, badRecordsCount: 0 } });
+    t.match([await json('activeledgers', '1', ...folder)].flat(), [{ ledgerId: id, isActive: true }]);
+    t.match(await json('bookiesanity', ...live), { passed: true }, 'it still runs');
+  });
+
   await t.test('a running bookie: its folder, its cookie and its ledgers are left alone', async (t) => {
     const refused: readonly (readonly [words: string[], says: RegExp])[] = [
-      [['readjournal', ...folder], /is running: stop it first/],
-      [['lastmark', ...folder], /is running: ask it with --http/],
+      [['journal', 'inspect', ...folder], /is running: stop it first/],
+      [['entrylog', 'giveup', ...folder, '--force'], /is running: stop it first/],
       [['localconsistencycheck', ...folder], /is running: let it check itself with daybook shell scrub/],
       [['bookieformat', ...folder, '--force'], /is running/],
       [['bookieformat', ...folder], /nothing was done\. This would remove every file of bookie b1/],
@@ -143,12 +163,30 @@ t.test('daybook shell: on a bookie that runs, then stopped', { skip: isSkipped, 
       ],
       [['journal', 'inspect', ...folder], [{ problems: [] }]],
       [['journal', 'repair', ...folder], [{ problems: [] }]],
+      [['entrylog', 'inspect', ...folder], []],
+      [['entrylog', 'giveup', ...folder], []],
       [['activeledgers', '1', ...folder], [{ ledgerId: id, isActive: true }]],
     ];
     for (const [words, expected] of cases) t.match(await json(...words), expected, words.join(' '));
     t.match([await json('listledgers', ...folder)].flat(), [{ ledgerId: id, isKnown: true, entriesCount: 3 }]);
     t.match([await json('readjournal', ...folder)].flat().at(-1), { summary: { recordsCount: Number, damages: [] } });
     t.equal((await shell('bookiesanity', ...folder)).output, 'it would start\n');
+  });
+
+  await t.test('entry log lost: told, nothing without --force, then given up; the bookie starts in limbo', async (t) => {
+    const log = join(data, 'ledgers', '0000000000000001.log');
+    renameSync(log, `${log}.away`);
+    t.match(await shell('entrylog', 'inspect', ...folder), { code: 1, output: /missing/, errors: /daybook shell entrylog giveup/ });
+    t.match((await shell('entrylog', 'inspect', ...folder)).output, new RegExp(`ledgerId.*\\n${id} +0 +2 +3`));
+    t.match(await shell('entrylog', 'giveup', ...folder), { code: 1, errors: /nothing was done.*--force/ });
+    t.match(await shell('entrylog', 'giveup', ...folder, '--force'), { code: 0, output: /in limbo/ });
+    t.match(await shell('entrylog', 'inspect', ...folder), { code: 0 });
+    const again = start();
+    const address = await again.printed(/http:\/\/([\d.]+:\d+)\/metrics/);
+    t.match((await runner.run(['shell', 'bookieinfo', '--http', address, '--json'])).output, /"isLimbo":true/);
+    await again.end();
+    t.match((await runDaybook(['ledger', 'append', ...one, '-m', 'x', '--close'], { DAYBOOK_METADATA })).code, 1, 'there is no bookie');
+    t.match(await shell('journal', 'endlimbo', ...folder, '--force'), { code: 0 });
   });
 
   await t.test('identity: cookie to a file and back, a new bookie, a wiped one', async (t) => {
