@@ -1,5 +1,5 @@
-import { runBookieLife } from '@daybook/bookie/testing';
-import { SimulationFailure } from '@daybook/runtime/sim';
+import { runBookieLife, runGarbageLife } from '@daybook/bookie/testing';
+import { type EventQueue, SimulationFailure } from '@daybook/runtime/sim';
 import { runClusterWorld } from './cluster-world.js';
 import type { Violation } from './history.js';
 import { runLedgerWorld } from './ledger-world.js';
@@ -12,7 +12,7 @@ const clusters: Readonly<Record<string, (options: WorldOptions) => Promise<World
   cluster: runClusterWorld,
 };
 
-/** `bookie`: the life of a single bookie, against a model (`@daybook/bookie/testing`). */
+/** `bookie`: two lives of a single bookie, against a model (`@daybook/bookie/testing`). */
 export const worldNames: readonly string[] = [...Object.keys(clusters), 'bookie'];
 
 export interface SeedResult {
@@ -43,7 +43,7 @@ export function watchRejections(): void {
 }
 
 export async function runSeed({ world: name, seed, mutation, print }: SeedOptions): Promise<SeedResult> {
-  if (name === 'bookie') return runBookie(seed);
+  if (name === 'bookie') return runBookie(seed, print);
   const run = clusters[name];
   if (run === undefined) throw new Error(`there is no world ${name}: use one of ${worldNames.join(', ')}`);
   let thrown: Violation | undefined;
@@ -65,15 +65,26 @@ export async function runSeed({ world: name, seed, mutation, print }: SeedOption
   };
 }
 
-async function runBookie(seed: number): Promise<SeedResult> {
-  const result = { seed, hash: '', eventsCount: 0, virtualMs: 0 };
+/** One life among many ledgers and disks, one among other bookies; what the second one does depends on nothing in the first one. */
+async function runBookie(seed: number, print: SeedOptions['print']): Promise<SeedResult> {
+  const queues: EventQueue[] = [];
+  const onMade = (queue: EventQueue) => void queues.push(queue);
+  let violation: Violation | undefined;
   try {
-    await runBookieLife(seed);
-    return { ...result, violation: undefined, traceLines: [] };
+    await runBookieLife(seed, { onMade });
+    await runGarbageLife(seed, { onMade });
   } catch (error) {
-    const [, ...traceLines] = error instanceof SimulationFailure ? error.message.split('\n') : [];
-    return { ...result, violation: { invariant: 'bookie', text: textOf(error) }, traceLines };
+    violation = { invariant: queues.length === 1 ? 'bookie life' : 'garbage life', text: textOf(error) };
   }
+  for (const queue of print === undefined ? [] : queues) for (const line of queue.trace.lastLines()) print?.(line);
+  return {
+    seed,
+    violation,
+    hash: queues.map((queue) => queue.trace.hash).join('-'),
+    eventsCount: queues.reduce((sum, queue) => sum + queue.eventsCount, 0),
+    virtualMs: queues.reduce((sum, queue) => sum + queue.nowMs, 0),
+    traceLines: queues.at(-1)?.trace.lastLines() ?? [],
+  };
 }
 
 function textOf(error: unknown): string {

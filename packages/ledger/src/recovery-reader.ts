@@ -5,6 +5,7 @@ import { lastSegment, storesEntry, writeSet } from './distribution.js';
 import { ledgerErrors } from './errors.js';
 import { verifiedEntries } from './read-op.js';
 import { judgeEntry, type ReplicaAnswer } from './recovery-state.js';
+import { within } from './within.js';
 
 export interface RecoveryReaderDependencies {
   clock: Clock;
@@ -81,10 +82,7 @@ export class RecoveryReader {
 
   /** Some replica showed the first entry: the chunk is probably about to come. */
   async #preferChunk(first: EntryId, chunk: Promise<Found>, some: Found): Promise<Found> {
-    const stop = new AbortController();
-    const late = this.#d.clock.sleep(chunkGraceMs, stop.signal).then(() => undefined);
-    const found = await Promise.race([chunk, late]);
-    stop.abort();
+    const found = await within(this.#d.clock, chunkGraceMs, chunk);
     if (found !== undefined) return found.length > some.length ? found : some;
     // From now on others are asked, also for the chunks that are on their way.
     this.#doubtful.add(this.#preferred(first));
@@ -134,9 +132,11 @@ export class RecoveryReader {
     const { ensembleSize, writeQuorumSize } = this.#ledger.metadata;
     const ids = Array.from({ length: last - first + 1 }, (_, i) => (first + i) as EntryId);
     if (ensembleSize === writeQuorumSize) return new Map([[this.#preferred(first as EntryId), ids]]);
+    // Which replicas an entry has repeats itself.
+    const preferred = Array.from({ length: ensembleSize }, (_, i) => this.#preferred(i as EntryId));
     const byIndex = new Map<number, EntryId[]>();
     for (const id of ids) {
-      const index = this.#preferred(id);
+      const index = preferred[id % ensembleSize] as number;
       const others = byIndex.get(index);
       if (others === undefined) byIndex.set(index, [id]);
       else others.push(id);

@@ -55,7 +55,7 @@ export class FileWindow {
   /** The file from `offset` on: `needed` bytes or more, fewer only at its end. Valid until the next call. */
   async at(offset: number, needed: number): Promise<Buffer> {
     if (!this.holds(offset, needed)) {
-      if (this.#room.length < needed) this.#room = Buffer.alloc(Math.max(windowBytes, needed));
+      if (this.#room.length < needed) this.#room = Buffer.alloc(Math.max(Math.min(windowBytes, this.fileBytes), needed));
       const read = await this.#file.readAt(offset, this.#room);
       this.bytes = this.#room.subarray(0, read);
       this.start = offset;

@@ -11,7 +11,7 @@ export interface FlushLimits {
   openIndexBytesMax: number;
 }
 
-const bufferBytes = 1 << 20;
+const bufferBytesMax = 1 << 20;
 
 /**
  * Writes a half of the write cache to the entry log, sorted by (ledger, entry), and makes it durable and findable: two syncs, however many ledgers
@@ -19,7 +19,8 @@ const bufferBytes = 1 << 20;
  * then written once more. `isWanted` says whether a ledger still exists.
  */
 export async function flushHalf(half: WriteCacheHalf, logs: EntryLogs, limits: FlushLimits, isWanted: (ledgerId: number) => boolean): Promise<void> {
-  const writer = new LogWriter(logs, limits);
+  const bufferBytes = Math.min(bufferBytesMax, half.bytes + half.entriesCount * logRecordHeaderBytes);
+  const writer = new LogWriter(logs, limits, bufferBytes);
   const entries = new EntryColumns();
   try {
     for (const ledgerId of half.ledgerIds()) {
@@ -61,13 +62,14 @@ class LogWriter {
   readonly #logs: EntryLogs;
   readonly #limits: FlushLimits;
   #log: OpenLog | undefined;
-  #buffer = Buffer.allocUnsafeSlow(bufferBytes);
+  #buffer: Buffer;
   #used = 0;
   #runs = new RunBuilder();
 
-  constructor(logs: EntryLogs, limits: FlushLimits) {
+  constructor(logs: EntryLogs, limits: FlushLimits, bufferBytes: number) {
     this.#logs = logs;
     this.#limits = limits;
+    this.#buffer = Buffer.allocUnsafeSlow(bufferBytes);
   }
 
   /** False when there is no room: {@link makeRoom} first. */

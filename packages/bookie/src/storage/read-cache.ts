@@ -20,7 +20,7 @@ export class ReadCache {
   readonly #spans: LRUCache<number, Span>;
   readonly #spansOf = new Map<number, number[]>();
   /** Per ledger: the entry that a sequential reader asks for next. */
-  readonly #nextOf: LRUCache<number, number>;
+  readonly #nextOf = new Map<number, number>();
   #nextKey = 0;
   #hits = 0;
   #misses = 0;
@@ -32,7 +32,6 @@ export class ReadCache {
       maxEntrySize: Math.max(1, bytesMax),
       dispose: (span, key) => this.#forget(span.ledgerId, key),
     });
-    this.#nextOf = new LRUCache({ max: sequencesMax });
   }
 
   get bytes(): number {
@@ -77,7 +76,10 @@ export class ReadCache {
   }
 
   noteRead(ledgerId: number, lastEntryId: number): void {
+    // Whoever read last is at the end, whoever has not read for longest at the beginning.
+    this.#nextOf.delete(ledgerId);
     this.#nextOf.set(ledgerId, lastEntryId + 1);
+    if (this.#nextOf.size > sequencesMax) this.#nextOf.delete(this.#nextOf.keys().next().value as number);
   }
 
   /** The ledger is gone. */

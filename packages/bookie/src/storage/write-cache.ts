@@ -9,25 +9,32 @@ export interface CachedEntry {
   end: number;
 }
 
-const chunkBytes = 1 << 20;
+const chunkBytesMax = 1 << 20;
+/** A small cache has small chunks: several in each half. */
+const chunksPerHalfMin = 4;
 /** What a batch costs beside its bytes: its node in the chains, its place. */
 const batchOverheadBytes = 40;
 
 /** Chunks that were used once: taken again rather than allocated, until somebody drops them. */
 export class ChunkPool {
+  readonly #chunkBytes: number;
   #free: Buffer[] = [];
 
+  constructor(chunkBytes = chunkBytesMax) {
+    this.#chunkBytes = chunkBytes;
+  }
+
   take(bytesMin: number): Buffer {
-    if (bytesMin > chunkBytes) return Buffer.allocUnsafeSlow(bytesMin);
-    return this.#free.pop() ?? Buffer.allocUnsafeSlow(chunkBytes);
+    if (bytesMin > this.#chunkBytes) return Buffer.allocUnsafeSlow(bytesMin);
+    return this.#free.pop() ?? Buffer.allocUnsafeSlow(this.#chunkBytes);
   }
 
   give(chunk: Buffer): void {
-    if (chunk.length === chunkBytes) this.#free.push(chunk);
+    if (chunk.length === this.#chunkBytes) this.#free.push(chunk);
   }
 
   get bytes(): number {
-    return this.#free.length * chunkBytes;
+    return this.#free.length * this.#chunkBytes;
   }
 
   /** Returns the memory to the process. */
@@ -166,12 +173,14 @@ export class WriteCacheHalf {
 /** Two halves: one takes appends while the other is flushed. Bounded: a batch that does not fit must wait. */
 export class WriteCache {
   readonly #halfBytesMax: number;
-  readonly #pool = new ChunkPool();
-  #active = new WriteCacheHalf(this.#pool);
+  readonly #pool: ChunkPool;
+  #active: WriteCacheHalf;
   #flushing: WriteCacheHalf | undefined;
 
   constructor(bytesMax: number) {
     this.#halfBytesMax = Math.floor(bytesMax / 2);
+    this.#pool = new ChunkPool(Math.max(1, Math.min(chunkBytesMax, Math.floor(this.#halfBytesMax / chunksPerHalfMin))));
+    this.#active = new WriteCacheHalf(this.#pool);
   }
 
   hasRoomFor(bytes: number): boolean {

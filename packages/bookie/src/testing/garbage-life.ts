@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import type { BookieId, LedgerId } from '@daybook/proto';
 import { below } from '@daybook/runtime';
-import { SimRandom } from '@daybook/runtime/sim';
+import { type EventQueue, SimRandom } from '@daybook/runtime/sim';
 import { BookieModel } from './bookie-model.js';
 import { checkFiles, checkSpace, NoReuse } from './life-checks.js';
 import { SimBookie } from './sim-bookie.js';
@@ -12,6 +12,8 @@ export interface GarbageLifeOptions {
   runsCount?: number;
   /** Requests per run. */
   stepsCount?: number;
+  /** Told before anything happens: whoever prints a failure wants its trace. */
+  onMade?(queue: EventQueue): void;
 }
 
 /** What a life was: the same for the same seed. */
@@ -27,9 +29,10 @@ export interface GarbageLifeReport {
  * each restart everything is compared with a model; in the end, when nothing fails any more, two rounds must have given back the space of everything that is
  * gone. Rejects when something is not as it must be, with the seed and the last events.
  */
-export async function runGarbageLife(seed: number, { runsCount = 4, stepsCount = 60 }: GarbageLifeOptions = {}): Promise<GarbageLifeReport> {
+export async function runGarbageLife(seed: number, { runsCount = 4, stepsCount = 60, onMade }: GarbageLifeOptions = {}): Promise<GarbageLifeReport> {
   const life = new Life(seed);
   const { queue } = life.sim;
+  onMade?.(queue);
   try {
     await life.sim.start();
     for (let run = 0; run < runsCount; run++) await life.run(stepsCount);

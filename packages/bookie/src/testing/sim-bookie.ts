@@ -3,7 +3,7 @@ import { type Metrics, silentLogger } from '@daybook/runtime';
 import { EventQueue, SimClock, SimDisk, SimRandom } from '@daybook/runtime/sim';
 import { openBookie } from '../bookie.js';
 import type { Bookie, BookieMetadata } from '../bookie-api.js';
-import { type BookieConfigInput, bookieConfigSchema } from '../config.js';
+import { type BookieConfig, type BookieConfigInput, bookieConfigSchema } from '../config.js';
 import type { BookieLimits } from '../limits.js';
 import type { BadEntry } from '../storage/bad-entries.js';
 import { type BatchOptions, makeBatch } from './batches.js';
@@ -56,9 +56,11 @@ export class SimBookie {
   limits: Partial<BookieLimits>;
   #runs = 0;
   readonly #options: SimBookieOptions;
+  readonly #config: BookieConfig;
 
   constructor(options: SimBookieOptions = {}) {
     this.#options = options;
+    this.#config = bookieConfigSchema.parse({ journalDirectories: ['/data/journal'], ledgerDirectories: ['/data/ledgers'], ...options.config });
     this.limits = options.limits ?? {};
     this.queue = new EventQueue({ seed: options.seed ?? 1 });
     this.clock = new SimClock(this.queue, { name: 'bookie' });
@@ -77,9 +79,9 @@ export class SimBookie {
     const { clock, disk } = this;
     disk.onCrash = () => clock.stop();
     this.fatal = undefined;
-    const { config, metadata, metrics, onBadEntry } = this.#options;
+    const { metadata, metrics, onBadEntry } = this.#options;
     return openBookie({
-      config: bookieConfigSchema.parse({ journalDirectories: ['/data/journal'], ledgerDirectories: ['/data/ledgers'], ...config }),
+      config: this.#config,
       limits: { ...smallLimits, ...this.limits },
       clock,
       disk: new FaultyDisk(disk, this.faults),

@@ -5,25 +5,30 @@ export class WakeUp {
   readonly #clock: Clock;
   readonly #stop: AbortSignal;
   #isCalled = false;
-  #sleeping: AbortController | undefined;
+  #wake: (() => void) | undefined;
 
   constructor(clock: Clock, stop: AbortSignal) {
     this.#clock = clock;
     this.#stop = stop;
-    stop.addEventListener('abort', () => this.#sleeping?.abort(), { once: true });
+    stop.addEventListener('abort', () => this.#wake?.(), { once: true });
   }
 
   call(): void {
     this.#isCalled = true;
-    this.#sleeping?.abort();
+    this.#wake?.();
   }
 
   /** Until the time is over, somebody calls, or the loop is to end. */
   async sleep(ms: number): Promise<void> {
     if (!this.#isCalled && !this.#stop.aborted) {
-      this.#sleeping = new AbortController();
-      await this.#clock.sleep(ms, this.#sleeping.signal);
-      this.#sleeping = undefined;
+      await new Promise<void>((resolve) => {
+        const timer = this.#clock.after(ms, () => this.#wake?.());
+        this.#wake = () => {
+          timer.cancel();
+          this.#wake = undefined;
+          resolve();
+        };
+      });
     }
     this.#isCalled = false;
   }

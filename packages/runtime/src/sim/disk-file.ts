@@ -77,8 +77,8 @@ export class SimDiskFile implements DiskFile {
     this.#closed = true;
   }
 
-  async #perform<T>(operation: PendingOperation<T>): Promise<T> {
-    if (this.#closed) throw diskErrors.IO(this.path, 'the file is closed');
+  #perform<T>(operation: PendingOperation<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(diskErrors.IO(this.path, 'the file is closed'));
     return this.#disk.perform(operation);
   }
 

@@ -289,5 +289,7 @@ export class SimDisk implements Disk {
 }
 
 function absolute(path: string): string {
+  // Nearly always it is one already.
+  if (path.startsWith('/') && !path.includes('/.') && !path.includes('//') && !path.endsWith('/')) return path;
   return posix.resolve('/', path);
 }

@@ -161,7 +161,7 @@ export class EventQueue {
       event.task = undefined;
       this.#nowMs = event.atMs;
       this.#eventsCount++;
-      this.trace.record(event.atMs, event.sequence, event.label);
+      this.trace.recordEvent(event);
       task();
       return true;
     }

@@ -1,4 +1,4 @@
-const pageBytes = 16 * 1024;
+const pageBytes = 4 * 1024;
 
 /** The bytes of a simulated file; pages nobody wrote to, or only zeros, take no memory. */
 export class SparseBytes {

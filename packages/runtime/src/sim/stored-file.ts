@@ -32,7 +32,9 @@ export class StoredFile {
   write(position: number, source: Uint8Array, synced: boolean): void {
     if (source.length === 0) return;
     this.current.write(position, source);
-    this.#push({ kind: 'write', position, data: Buffer.from(source), fate: synced ? 'synced' : 'unsynced' });
+    // Nothing is under it that could get lost.
+    if (synced && this.#pending.length === 0) this.#durable.write(position, source);
+    else this.#push({ kind: 'write', position, data: Buffer.from(source), fate: synced ? 'synced' : 'unsynced' });
   }
 
   truncate(bytes: number): void {

@@ -1,11 +1,17 @@
 export type TraceField = string | number;
 
+export interface TracedEvent {
+  readonly atMs: number;
+  readonly sequence: number;
+  readonly label: string;
+}
+
 /**
  * What happened in a simulation: a running hash over all of it (two runs with one seed must agree) and the last lines for people.
  * Recording is cheap: fields are hashed as they are, text is made only when a failure is printed.
  */
 export class Trace {
-  readonly #lines: TraceField[][] = [];
+  readonly #lines: (TraceField[] | TracedEvent)[] = [];
   readonly #linesMax: number;
   #linesCount = 0;
   #low = 0x811c9dc5;
@@ -25,6 +31,16 @@ export class Trace {
     this.#mix(0x1f);
   }
 
+  /** As {@link record}, for what happens most: of the label only the length is hashed, as looking into it costs more than most events. */
+  recordEvent(event: TracedEvent): void {
+    this.#lines[this.#linesCount % this.#linesMax] = event;
+    this.#linesCount++;
+    this.#mixNumber(event.atMs);
+    this.#mix(event.sequence);
+    this.#mix(event.label.length);
+    this.#mix(0x1f);
+  }
+
   /** 64 bits as 16 hex digits. */
   get hash(): string {
     return hex(finished(this.#high)) + hex(finished(this.#low));
@@ -39,7 +55,8 @@ export class Trace {
     const kept = Math.min(count, this.#linesCount, this.#linesMax);
     const out: string[] = [];
     for (let line = this.#linesCount - kept; line < this.#linesCount; line++) {
-      out.push((this.#lines[line % this.#linesMax] as TraceField[]).join(' '));
+      const fields = this.#lines[line % this.#linesMax] as TraceField[] | TracedEvent;
+      out.push('label' in fields ? `${fields.atMs} ${fields.sequence} ${fields.label}` : fields.join(' '));
     }
     return out;
   }
