@@ -1,4 +1,4 @@
-import type { BookieRegistry } from '@daybook/metadata';
+import type { BookieRacks, BookieRegistry } from '@daybook/metadata';
 import type { TopicName } from '@daybook/proto';
 import type { InitialPosition, Topic } from './topic/topic-api.js';
 
@@ -11,6 +11,8 @@ export interface BrokerApi {
   readonly topics: Topics;
   readonly directory: Directory;
   readonly bookies: BookieRegistry;
+  /** Where bookies stand, as the whole cluster sees it. */
+  readonly racks: BookieRackRecord;
   /** Ids of all live brokers, sorted. */
   liveBrokers(): Promise<readonly string[]>;
   /** The broker that leads (does the cluster-wide chores), if known. */
@@ -23,6 +25,12 @@ export interface BrokerApi {
   checkHealth(): Promise<void>;
   /** Connected metadata session and open for work: `/readyz`. */
   readonly isReady: boolean;
+}
+
+export interface BookieRackRecord {
+  read(): Promise<BookieRacks>;
+  /** By compare-and-set: `change` may run more than once, and ends it by throwing. */
+  update(change: (racks: BookieRacks) => BookieRacks): Promise<BookieRacks>;
 }
 
 export interface Owner {

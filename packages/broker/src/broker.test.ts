@@ -270,6 +270,14 @@ t.test('broker: health → ok through the whole path, shared by those who ask at
   t.notOk(a.broker.isReady);
 });
 
+t.test('two brokers: the racks of bookies are set at one → the other one reads them', async (t) => {
+  const world = new ClusterWorld();
+  const a = await world.broker('a:8080');
+  const b = await world.broker('b:8080');
+  await world.complete(a.broker.racks.update(() => ({ default: { 'b1:3181': { rack: '/eu/1', hostname: '' } } })));
+  t.same(await world.complete(b.broker.racks.read()), { default: { 'b1:3181': { rack: '/eu/1', hostname: '' } } });
+});
+
 t.test('broker: metrics → what is served right now, computed when asked', async (t) => {
   const world = new ClusterWorld();
   const metrics = new Metrics();

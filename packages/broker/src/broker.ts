@@ -1,8 +1,16 @@
 import type { LedgerClient } from '@daybook/ledger';
-import { type BookieRegistry, LeaderElection, type MetadataStore, paths, type SessionState } from '@daybook/metadata';
+import {
+  type BookieRegistry,
+  LeaderElection,
+  type MetadataStore,
+  paths,
+  readBookieRacks,
+  type SessionState,
+  updateBookieRacks,
+} from '@daybook/metadata';
 import type { TopicName } from '@daybook/proto';
 import { Backoff, type Clock, type Logger, type Metrics, type Random } from '@daybook/runtime';
-import type { BrokerApi, Owner } from './broker-api.js';
+import type { BookieRackRecord, BrokerApi, Owner } from './broker-api.js';
 import type { BrokerConfig } from './config.js';
 import { brokerLimits } from './limits.js';
 import type { ManagedLedgers } from './managed-ledger/managed-ledger-api.js';
@@ -57,6 +65,7 @@ class RunningBroker implements Broker {
   readonly topics: ServedTopics;
   readonly directory: StoredDirectory;
   readonly bookies: BookieRegistry;
+  readonly racks: BookieRackRecord;
   readonly #parts: BrokerParts;
   readonly #managedLedgers: ManagedLedgers;
   readonly #ownership: Ownership;
@@ -78,6 +87,7 @@ class RunningBroker implements Broker {
     this.clusterName = config.clusterName;
     this.version = parts.version;
     this.bookies = registry;
+    this.racks = { read: () => readBookieRacks(store), update: (change) => updateBookieRacks(store, change) };
     const bundlesCount = config.defaultNumberOfNamespaceBundles;
     this.directory = new StoredDirectory(store, { clusterName: config.clusterName, bundlesCount });
     const policies = (namespaceName: string) => this.directory.namespace(namespaceName);

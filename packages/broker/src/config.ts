@@ -15,6 +15,18 @@ export const brokerConfigSchema = z.strictObject({
   managedLedgerDefaultEnsembleSize: count(64).default(2).describe('On how many bookies the entries of one ledger are spread.'),
   managedLedgerDefaultWriteQuorum: count(64).default(2).describe('On how many bookies each entry is stored.'),
   managedLedgerDefaultAckQuorum: count(64).default(2).describe('How many bookies must have stored an entry before it is acknowledged.'),
+  networkLocation: z
+    .string()
+    .regex(/^(\/[^/\s]+){1,2}$/)
+    .default('/default-region/default-rack')
+    .describe('Where this broker stands, `/region/rack` or `/rack`: its ledgers begin there, and it reads there first.'),
+  bookkeeperClientMinNumRacksPerWriteQuorum: z
+    .int()
+    .min(0)
+    .max(64)
+    .default(2)
+    .describe('Each write quorum spans as many racks, where there are so many.'),
+  bookkeeperClientEnforceMinNumRacksPerWriteQuorum: z.boolean().default(false).describe('Rather no ledger than one in fewer racks.'),
   managedLedgerMaxEntriesPerLedger: count().default(50_000).describe('After how many entries a topic goes on in a new ledger.'),
   managedLedgerMaxSizePerLedgerMbytes: count(1_000_000).default(2048).describe('After how many MiB a topic goes on in a new ledger.'),
   managedLedgerMinLedgerRolloverTimeMinutes: z.int().min(0).default(10).describe('A ledger is not left before this age, unless a bookie failed.'),

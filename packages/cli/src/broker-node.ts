@@ -1,5 +1,5 @@
 import { type BrokerConfig, openBroker, startFrontEnd } from '@daybook/broker';
-import { BookiePool, type ConnectBookie, createLedgerClient } from '@daybook/ledger';
+import { BookiePool, type ConnectBookie, createLedgerClient, type LedgerClientOptions } from '@daybook/ledger';
 import { type BookieRegistry, createBookieTopology, createLedgerRecords, type MetadataStore } from '@daybook/metadata';
 import { Lifecycle } from '@daybook/runtime';
 import type { NodeParts } from './node-parts.js';
@@ -27,7 +27,8 @@ export async function startBrokerNode(options: BrokerNodeOptions): Promise<{ add
     await lifecycle.start({ name: 'bookie connections', close: () => bookies.close() });
     const topology = await createBookieTopology(store, { logger });
     await lifecycle.start({ name: 'racks', close: () => topology.close() });
-    const ledgers = createLedgerClient({ clock, random, records: createLedgerRecords(store), registry, bookies, topology, logger });
+    const records = createLedgerRecords(store);
+    const ledgers = createLedgerClient({ clock, random, records, registry, bookies, topology, logger, options: placementOptions(config) });
     await lifecycle.start({ name: 'ledger client', close: () => ledgers.close() });
     const broker = await openBroker({
       config,
@@ -50,4 +51,12 @@ export async function startBrokerNode(options: BrokerNodeOptions): Promise<{ add
     await lifecycle.close();
     throw error;
   }
+}
+
+function placementOptions(config: BrokerConfig): Partial<LedgerClientOptions> {
+  return {
+    networkLocation: config.networkLocation,
+    minNumRacksPerWriteQuorum: config.bookkeeperClientMinNumRacksPerWriteQuorum,
+    enforceMinNumRacksPerWriteQuorum: config.bookkeeperClientEnforceMinNumRacksPerWriteQuorum,
+  };
 }

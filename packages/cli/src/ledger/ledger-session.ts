@@ -1,6 +1,6 @@
 import { BookiePool, createLedgerClient, type LedgerClient, type LedgerClientOptions } from '@daybook/ledger';
 import { connectGrpcBookie } from '@daybook/ledger/grpc';
-import { type BookieRegistry, createBookieRegistry, createLedgerRecords, type LedgerRecords } from '@daybook/metadata';
+import { type BookieRegistry, createBookieRegistry, createBookieTopology, createLedgerRecords, type LedgerRecords } from '@daybook/metadata';
 import { openZooKeeperStore } from '@daybook/metadata/zookeeper';
 import { Lifecycle } from '@daybook/runtime';
 import { cliErrors } from '../errors.js';
@@ -31,7 +31,9 @@ export async function withLedgers<T>(options: LedgerSessionOptions, task: (sessi
     const bookies = new BookiePool({ clock, registry, connect: (bookie) => connectGrpcBookie(bookie, { clock }), logger });
     lifecycle.onClose('bookie connections', () => bookies.close());
     const records = createLedgerRecords(store);
-    const ledgers = createLedgerClient({ clock, random, records, registry, bookies, logger, options: options.client ?? {} });
+    const topology = await createBookieTopology(store, { logger });
+    lifecycle.onClose('racks', () => topology.close());
+    const ledgers = createLedgerClient({ clock, random, records, registry, bookies, topology, logger, options: options.client ?? {} });
     lifecycle.onClose('ledger client', () => ledgers.close());
     return await task({ ledgers, records, registry });
   } finally {

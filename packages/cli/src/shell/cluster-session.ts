@@ -2,7 +2,14 @@ import { hostname } from 'node:os';
 import { BookiePool, type ConnectBookie, createLedgerClient, type LedgerClient } from '@daybook/ledger';
 import { connectGrpcBookie } from '@daybook/ledger/grpc';
 import { openRepairTools, type RateOptions, type RepairTools } from '@daybook/ledger/repair';
-import { type BookieRegistry, createBookieRegistry, createLedgerRecords, type LedgerRecords, type MetadataStore } from '@daybook/metadata';
+import {
+  type BookieRegistry,
+  createBookieRegistry,
+  createBookieTopology,
+  createLedgerRecords,
+  type LedgerRecords,
+  type MetadataStore,
+} from '@daybook/metadata';
 import { openZooKeeperStore } from '@daybook/metadata/zookeeper';
 import { Lifecycle } from '@daybook/runtime';
 import { cliErrors } from '../errors.js';
@@ -40,12 +47,14 @@ export async function openClusterSession({ parts, store, connect }: ClusterSessi
     const bookies = new BookiePool({ clock, registry, connect: connect ?? ((bookie) => connectGrpcBookie(bookie, { clock })), logger });
     lifecycle.onClose('bookie connections', () => bookies.close());
     const records = createLedgerRecords(store);
-    const ledgers = createLedgerClient({ clock, random, records, registry, bookies, logger });
+    const topology = await createBookieTopology(store, { logger });
+    lifecycle.onClose('racks', () => topology.close());
+    const ledgers = createLedgerClient({ clock, random, records, registry, bookies, topology, logger });
     lifecycle.onClose('ledger client', () => ledgers.close());
     let tools: Promise<RepairTools> | undefined;
     const repair = (rate: RateOptions = {}): Promise<RepairTools> => {
       tools ??= openRepairTools(
-        { clock, random, store, records, registry, bookies, ledgers, logger, name: `shell-${hostname()}-${process.pid}` },
+        { clock, random, store, records, registry, bookies, ledgers, topology, logger, name: `shell-${hostname()}-${process.pid}` },
         rate,
       );
       return tools;

@@ -1,7 +1,7 @@
-import type { BookieRegistry } from '@daybook/metadata';
+import type { BookieRacks, BookieRegistry } from '@daybook/metadata';
 import type { BookieId, TopicName } from '@daybook/proto';
 import type { Clock } from '@daybook/runtime';
-import type { BrokerApi, Directory, Owner, TenantInfo, Topics } from '../../broker-api.js';
+import type { BookieRackRecord, BrokerApi, Directory, Owner, TenantInfo, Topics } from '../../broker-api.js';
 import { directoryErrors } from '../../policies/errors.js';
 import { defaultPolicies, newPolicies, shownPolicies } from '../../policies/namespace-policies.js';
 import { topicErrors } from '../../topic/errors.js';
@@ -28,6 +28,7 @@ export class MemoryBroker implements BrokerApi {
   readonly topics: Topics;
   readonly directory: Directory;
   readonly bookies: BookieRegistry;
+  readonly racks: BookieRackRecord;
   isReady = true;
   /** Tests: what the next health check throws. */
   healthError: Error | undefined;
@@ -40,6 +41,14 @@ export class MemoryBroker implements BrokerApi {
     this.topics = memoryTopics(this, clock);
     this.directory = memoryDirectory(cluster);
     const bookie = { bookieId: 'bookie-1' as BookieId, address: '', httpAddress: '', incarnation: 'x', isWritable: true };
+    let racks: BookieRacks = {};
+    this.racks = {
+      read: async () => racks,
+      update: async (change) => {
+        racks = change(racks);
+        return racks;
+      },
+    };
     this.bookies = { list: () => [bookie], get: () => bookie, onChange: () => ({ stop: () => {} }), close: () => {} };
   }
 
