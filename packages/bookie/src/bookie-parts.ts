@@ -13,7 +13,7 @@ import { DiskMonitor, type DiskMonitorOptions } from './storage/disk-monitor.js'
 import type { FlushLoop } from './storage/flush-loop.js';
 import type { GarbageCollector } from './storage/gc.js';
 import type { LedgerDirectories } from './storage/ledger-directories.js';
-import type { LedgerStorage } from './storage/ledger-storage.js';
+import { LedgerStorage, type LedgerStorageOptions } from './storage/ledger-storage.js';
 import type { Scrubber } from './storage/scrubber.js';
 
 /** What the parts of a bookie are made from. */
@@ -54,6 +54,14 @@ export function createMonitor(context: PartsContext, hooks: Pick<DiskMonitorOpti
     reserveBytes: limits.diskReserveBytes,
     ...hooks,
   });
+}
+
+export function openStorage(
+  { options, limits, ledgers, logger }: PartsContext,
+  parts: Pick<LedgerStorageOptions, 'explicitLacs' | 'onBadEntry' | 'onDamagedIndex' | 'onNoRoom'>,
+): Promise<LedgerStorage> {
+  const { disk, clock, config } = options;
+  return LedgerStorage.open({ disk, clock, directories: ledgers, journalDirectories: config.journalDirectories, logger, ...parts, ...limits });
 }
 
 /** With what an operator left for this start. */

@@ -3,7 +3,7 @@ import { diskErrors, type Logger } from '@daybook/runtime';
 import { AppendPath } from './append-path.js';
 import type { Bookie, BookieOptions, BookieStatus } from './bookie-api.js';
 import { BookieMetrics } from './bookie-metrics.js';
-import { createMonitor, createReadOnlyMode, journalOptions, type Parts, type PartsContext } from './bookie-parts.js';
+import { createMonitor, createReadOnlyMode, journalOptions, openStorage, type Parts, type PartsContext } from './bookie-parts.js';
 import { type BookieState, StoredBookie } from './bookie-service.js';
 import type { Identity } from './cookie.js';
 import { bookieErrors } from './errors.js';
@@ -20,11 +20,10 @@ import { Presence } from './presence.js';
 import { type OpenedDirectories, openDirectories, replayJournals } from './start-up.js';
 import { BadEntries } from './storage/bad-entries.js';
 import type { DiskMonitor } from './storage/disk-monitor.js';
-import type { FoundBadEntry } from './storage/entry-reader.js';
 import { ExplicitLacs } from './storage/explicit-lacs.js';
 import { FlushLoop } from './storage/flush-loop.js';
 import type { GarbageCollector } from './storage/gc.js';
-import { LedgerStorage } from './storage/ledger-storage.js';
+import type { LedgerStorage } from './storage/ledger-storage.js';
 import { Scrubber, type ScrubReport } from './storage/scrubber.js';
 
 /**
@@ -189,15 +188,14 @@ class RunningBookie implements Bookie {
   }
 
   #openStorage(disks: DiskMonitor): Promise<LedgerStorage> {
-    const { disk, clock } = this.#options;
-    const { journalDirectories } = this.#options.config;
-    const onBadEntry = (bad: FoundBadEntry): void => this.#badEntries.note(bad);
-    const onDamagedIndex = (logId: number): void => this.#parts?.scrubber.noteDamagedIndex(logId);
-    const parts = { disk, clock, directories: this.#opened.ledgers, journalDirectories, explicitLacs: this.#explicitLacs, logger: this.#logger };
-    const onNoRoom = (directory: string): void => {
-      disks.noteNoRoom(directory).catch((error: unknown) => this.#logger.error({ error }, 'the disks cannot be checked'));
-    };
-    return LedgerStorage.open({ ...parts, onBadEntry, onDamagedIndex, onNoRoom, ...this.#limits });
+    return openStorage(this.#context, {
+      explicitLacs: this.#explicitLacs,
+      onBadEntry: (bad) => this.#badEntries.note(bad),
+      onDamagedIndex: (logId) => this.#parts?.scrubber.noteDamagedIndex(logId),
+      onNoRoom: (directory) => {
+        disks.noteNoRoom(directory).catch((error: unknown) => this.#logger.error({ error }, 'the disks cannot be checked'));
+      },
+    });
   }
 
   /** Replays the journals, flushes everything, and starts a new file in each; publishes their beginnings as the marks. On a full disk the last two wait. */
