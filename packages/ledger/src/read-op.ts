@@ -14,6 +14,7 @@ import type { BookiePool } from './bookie-pool.js';
 import { segmentEnd, segmentOf, storesEntry, writeSet } from './distribution.js';
 import { ledgerErrors } from './errors.js';
 import { distanceElsewhere } from './rack-placement.js';
+import { within } from './within.js';
 
 export interface ReadDependencies {
   clock: Clock;
@@ -108,16 +109,19 @@ class ReadOp {
 
   /** With more bookies than replicas: every entry from its preferred replica, all those bookies at once. */
   async readStriped(): Promise<Entry[]> {
-    const { first, last, bytesMax } = this.#range;
+    const { first, last, bytesMax, metadata } = this.#range;
+    const { clock, speculativeReadDelayMs } = this.#d;
     const byIndex = new Map<number, EntryId[]>();
+    // Which replicas an entry has repeats itself.
+    const preferredIndexes = Array.from({ length: metadata.ensembleSize }, (_, i) => this.replicaOrder(i as EntryId)[0] as number);
     for (let id = first as number; id <= last; id++) {
-      const index = this.replicaOrder(id as EntryId)[0] as number;
+      const index = preferredIndexes[id % metadata.ensembleSize] as number;
       const ids = byIndex.get(index);
       if (ids === undefined) byIndex.set(index, [id as EntryId]);
       else ids.push(id as EntryId);
     }
     const share = Math.ceil(bytesMax / byIndex.size);
-    const answers = await Promise.all([...byIndex].map(([index, ids]) => this.#withinDelay(this.#ask(index, ids, share))));
+    const answers = await Promise.all([...byIndex].map(([index, ids]) => within(clock, speculativeReadDelayMs, this.#ask(index, ids, share))));
     const found = new Map(answers.flatMap((answer) => (answer?.entries ?? []).map((entry) => [entry.entryId, entry])));
     const entries = contiguous(found, first);
     if (entries.length > 0) return entries;
@@ -182,14 +186,6 @@ class ReadOp {
     if (reply.code !== 'OK') return { bookieId, code: reply.code, entries: [] };
     const entries = verifiedEntries(reply.entries, entryIds, this.#range);
     return { bookieId, code: entries.length > 0 ? 'OK' : 'DIGEST_MISMATCH', entries };
-  }
-
-  async #withinDelay(answer: Promise<Answer>): Promise<Answer | undefined> {
-    const stop = new AbortController();
-    const late = this.#d.clock.sleep(this.#d.speculativeReadDelayMs, stop.signal).then(() => undefined);
-    const result = await Promise.race([answer, late]);
-    stop.abort();
-    return result;
   }
 
   #failure(answers: readonly Answer[]): Error {
