@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { ZooKeeperServer } from '@daybook/metadata/local-zookeeper';
 import { AppendBatchBuilder, type BookieService, createDigest, type EntryId, type LedgerId, masterKey } from '@daybook/proto';
 import { openView } from '../chaos/lose-bookie.js';
-import { DaybookProcess, pause, temporaryFolder, until } from '../chaos/processes.js';
+import { ChildProgram, pause, temporaryFolder, until } from '../chaos/processes.js';
 
 /**
  * The memory of a bookie process that has many ledgers, while they are written and read over gRPC, against its caches plus 100 MiB:
@@ -21,7 +22,19 @@ const zookeeper = await ZooKeeperServer.start();
 const folder = temporaryFolder();
 const metadata = `zk://${zookeeper.address}/daybook`;
 const ports = ['--port', '0', '--http-port', '0'];
-const bookie = new DaybookProcess(['bookie', '--metadata', metadata, '--data', folder.path, '--bookie-id', 'b1', ...ports]);
+// With the option that the command itself starts Node with.
+const daybook = ['--max-semi-space-size=8', fileURLToPath(new URL('../../../packages/cli/bin/daybook.js', import.meta.url))];
+const bookie = new ChildProgram(process.execPath, [
+  ...daybook,
+  'bookie',
+  '--metadata',
+  metadata,
+  '--data',
+  folder.path,
+  '--bookie-id',
+  'b1',
+  ...ports,
+]);
 
 function memoryMiB(): { now: number; peak: number } {
   const status = readFileSync(`/proc/${bookie.pid}/status`, 'utf8');
