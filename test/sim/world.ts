@@ -49,10 +49,10 @@ export class World {
   clientOptions: Partial<LedgerClientOptions> = {
     ...defaultLedgerClientOptions,
     addEntryTimeoutMs: 1_000,
-    appendQuorumTimeoutMs: 5_000,
+    addEntryQuorumTimeoutMs: 5_000,
     windowBytes: 48 * 1024,
     lagBytesMax: 24 * 1024,
-    speculativeReadDelayMs: 300,
+    speculativeReadTimeoutMs: 300,
     readBatchBytes: 8 * 1024,
   };
   bookieLimits = smallBookieLimits;

@@ -9,8 +9,8 @@ import { ledgerOptions, SimWorld } from './testing/sim-world.js';
  * nothing and is given up.
  */
 function answerMsMax(ensembleSize: number): number {
-  const { appendQuorumTimeoutMs, addEntryTimeoutMs } = defaultLedgerClientOptions;
-  return appendQuorumTimeoutMs + ensembleSize * addEntryTimeoutMs + 2_000;
+  const { addEntryQuorumTimeoutMs, addEntryTimeoutMs } = defaultLedgerClientOptions;
+  return addEntryQuorumTimeoutMs + ensembleSize * addEntryTimeoutMs + 2_000;
 }
 
 const sizes = [

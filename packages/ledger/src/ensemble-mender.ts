@@ -30,7 +30,7 @@ export interface MenderDependencies {
   logger: Logger;
   options: Pick<
     LedgerClientOptions,
-    'addEntryTimeoutMs' | 'appendQuorumTimeoutMs' | 'delayEnsembleChange' | 'disableEnsembleChange' | 'maxAllowedEnsembleChanges'
+    'addEntryTimeoutMs' | 'addEntryQuorumTimeoutMs' | 'delayEnsembleChange' | 'disableEnsembleChange' | 'maxAllowedEnsembleChanges'
   >;
 }
 
@@ -189,7 +189,7 @@ export class EnsembleMender {
         stored: writer.stored,
         firstEntryId: (writer.state.lastConfirmed + 1) as EntryId,
         replacements,
-        deadlineMs: clock.monoMs() + options.appendQuorumTimeoutMs,
+        deadlineMs: clock.monoMs() + options.addEntryQuorumTimeoutMs,
         stop: this.#stop.signal,
       },
     );

@@ -27,7 +27,10 @@ export const ledgerErrors = defineErrors('LEDGER', {
   },
   BAD_QUORUM: { retry: 'never', text: (detail: string) => `ensemble size >= write quorum >= ack quorum >= 1 must hold: ${detail}` },
   BAD_RANGE: { retry: 'never', text: (detail: string) => `that range of entries cannot be read: ${detail}` },
-  NO_SUCH_ENTRY: { retry: 'never', text: (ledger: number, entry: number) => `ledger ${ledger} has no entry ${entry}: every replica says so` },
+  NO_SUCH_ENTRY: {
+    retry: 'never',
+    text: (ledger: number, entry: number) => `ledger ${ledger} has no entry ${entry}, every replica says so: read up to the last-add-confirmed`,
+  },
   READ_FAILED: {
     retry: 'later',
     text: (ledger: number, entry: number, why: string) => `entry ${entry} of ledger ${ledger} could not be read now, try again: ${why}`,
@@ -39,9 +42,9 @@ export const ledgerErrors = defineErrors('LEDGER', {
   NOT_ENOUGH_BOOKIES: {
     retry: 'later',
     text: (need: number, up: string, missing: string) =>
-      `${need} writable bookies are needed; up: ${up || 'none'}${missing ? `; not usable: ${missing}` : ''}`,
+      `${need} writable bookies are needed; up: ${up || 'none'}${missing ? `; not usable: ${missing}` : ''}. Bring them back, or start others`,
   },
   RECOVERY_FAILED: { retry: 'later', text: (id: number, why: string) => `ledger ${id} could not be recovered now, try again: ${why}` },
   APPEND_FAILED: { retry: 'later', text: (id: number, why: string) => `ledger ${id} takes no more entries, go on in a new one: ${why}` },
-  TOO_LARGE: { retry: 'never', text: (bytes: number, max: number) => `an entry has at most ${max} bytes, this one ${bytes}` },
+  TOO_LARGE: { retry: 'never', text: (bytes: number, max: number) => `an entry has at most ${max} bytes, this one ${bytes}: split it` },
 });

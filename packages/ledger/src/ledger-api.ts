@@ -11,6 +11,8 @@ export interface LedgerClient {
   openWithoutRecovery(ledgerId: LedgerId, options: OpenLedgerOptions): Promise<LedgerReader>;
   /** Removes the metadata; bookies drop the entries when they collect garbage. A missing ledger is fine. */
   delete(ledgerId: LedgerId): Promise<void>;
+  /** Ids of all ledgers, ascending; one that is made or deleted meanwhile may be there or not. Throws rather than leaves out. */
+  list(): AsyncIterable<LedgerId>;
   /** Rejects with `LEDGER_NOT_FOUND`. */
   metadata(ledgerId: LedgerId): Promise<LedgerMetadata>;
   close(): Promise<void>;

@@ -3,7 +3,7 @@ export interface LedgerClientOptions {
   /** A bookie that does not answer a batch for this long counts as failed. Default 5,000. */
   addEntryTimeoutMs: number;
   /** An append that cannot be acknowledged for this long (too few bookies are up) fails the writer. Default 30,000. */
-  appendQuorumTimeoutMs: number;
+  addEntryQuorumTimeoutMs: number;
   /** Per writer: bytes pushed and not yet acknowledged by every live bookie. Default 16 MiB. */
   windowBytes: number;
   /** Per writer: bytes of callers that wait in `append` because the window is full; beyond it they are refused with `LEDGER_OVERLOADED`. Default 16 MiB. */
@@ -34,7 +34,7 @@ export interface LedgerClientOptions {
   networkLocation: string | undefined;
 
   /** A second replica is asked when the first has not answered a read for this long. Default 2,000. */
-  speculativeReadDelayMs: number;
+  speculativeReadTimeoutMs: number;
   /** Healthy, fast and near replicas are asked first. Default true. */
   reorderReadSequenceEnabled: boolean;
   /** Where every bookie of an ensemble has every entry, a ledger is read from one of them as long as it answers. Default true. */
@@ -47,7 +47,7 @@ export interface LedgerClientOptions {
 
 export const defaultLedgerClientOptions: LedgerClientOptions = {
   addEntryTimeoutMs: 5_000,
-  appendQuorumTimeoutMs: 30_000,
+  addEntryQuorumTimeoutMs: 30_000,
   windowBytes: 16 * 1024 * 1024,
   waitingAppendBytesMax: 16 * 1024 * 1024,
   lagBytesMax: 8 * 1024 * 1024,
@@ -61,7 +61,7 @@ export const defaultLedgerClientOptions: LedgerClientOptions = {
   enforceMinNumFaultDomainsForWrite: false,
   minRegionsForDurability: 0,
   networkLocation: undefined,
-  speculativeReadDelayMs: 2_000,
+  speculativeReadTimeoutMs: 2_000,
   reorderReadSequenceEnabled: true,
   stickyReadsEnabled: true,
   readBatchBytes: 1024 * 1024,

@@ -76,6 +76,26 @@ t.test('ledger client: delete → gone, also when it is gone already; a reader i
   t.equal((await world.rejection(client.metadata(writer.ledgerId))).code, 'LEDGER_NOT_FOUND');
 });
 
+t.test('ledger client: list → the ids of all ledgers, ascending; a closed client refuses', async (t) => {
+  const world = new SimWorld();
+  const { client } = world.cluster.connect();
+  const ids: number[] = [];
+  for (let i = 0; i < 3; i++) ids.push((await world.run(client.create(ledgerOptions(3, 3, 2)))).ledgerId);
+  ids.push((await world.run(client.createAdv({ ...ledgerOptions(3, 3, 2), ledgerId: 70 as LedgerId }))).ledgerId);
+  await world.run(client.delete(ids[1] as LedgerId));
+  const listed = async () => {
+    const found: number[] = [];
+    for await (const id of client.list()) found.push(id);
+    return found;
+  };
+  t.same(
+    await world.run(listed()),
+    ids.filter((_, i) => i !== 1),
+  );
+  await world.run(client.close());
+  t.throws(() => client.list(), { code: 'LEDGER_CLIENT_CLOSED' });
+});
+
 t.test('ledger client: open without recovery → reads what is confirmed, the writer goes on', async (t) => {
   const world = new SimWorld();
   const { client } = world.cluster.connect();

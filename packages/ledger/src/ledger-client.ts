@@ -123,6 +123,11 @@ class EnsembleClient implements LedgerClient {
     await this.#d.records.delete(ledgerId);
   }
 
+  list(): AsyncIterable<LedgerId> {
+    this.#checkOpen();
+    return this.#d.records.list();
+  }
+
   async metadata(ledgerId: LedgerId): Promise<LedgerMetadata> {
     this.#checkOpen();
     return (await this.#read(ledgerId)).metadata;

@@ -46,7 +46,7 @@ export function writerLimits(options: LedgerClientOptions, placement: Placement)
   const domainOf = (bookieId: BookieId) => placement.locationOf(bookieId).rack;
   return {
     appendTimeoutMs: options.addEntryTimeoutMs,
-    quorumTimeoutMs: options.appendQuorumTimeoutMs,
+    quorumTimeoutMs: options.addEntryQuorumTimeoutMs,
     lagBytesMax: options.lagBytesMax,
     lagMsMax,
     faultDomains: options.enforceMinNumFaultDomainsForWrite ? { domainsMin, domainOf } : undefined,

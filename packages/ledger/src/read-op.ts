@@ -19,7 +19,7 @@ import { within } from './within.js';
 export interface ReadDependencies {
   clock: Clock;
   bookies: BookiePool;
-  speculativeReadDelayMs: number;
+  speculativeReadTimeoutMs: number;
   /** Default true. */
   reorderReadSequenceEnabled?: boolean;
   /** Default true. */
@@ -110,7 +110,7 @@ class ReadOp {
   /** With more bookies than replicas: every entry from its preferred replica, all those bookies at once. */
   async readStriped(): Promise<Entry[]> {
     const { first, last, bytesMax, metadata } = this.#range;
-    const { clock, speculativeReadDelayMs } = this.#d;
+    const { clock, speculativeReadTimeoutMs } = this.#d;
     const byIndex = new Map<number, EntryId[]>();
     // Which replicas an entry has repeats itself.
     const preferredIndexes = Array.from({ length: metadata.ensembleSize }, (_, i) => this.replicaOrder(i as EntryId)[0] as number);
@@ -121,7 +121,7 @@ class ReadOp {
       else ids.push(id as EntryId);
     }
     const share = Math.ceil(bytesMax / byIndex.size);
-    const answers = await Promise.all([...byIndex].map(([index, ids]) => within(clock, speculativeReadDelayMs, this.#ask(index, ids, share))));
+    const answers = await Promise.all([...byIndex].map(([index, ids]) => within(clock, speculativeReadTimeoutMs, this.#ask(index, ids, share))));
     const found = new Map(answers.flatMap((answer) => (answer?.entries ?? []).map((entry) => [entry.entryId, entry])));
     const entries = contiguous(found, first);
     if (entries.length > 0) return entries;
@@ -131,7 +131,7 @@ class ReadOp {
 
   /** One replica after the other until one gives the first entry. */
   readFrom(order: readonly number[]): Promise<Entry[]> {
-    const { clock, bookies, speculativeReadDelayMs } = this.#d;
+    const { clock, bookies, speculativeReadTimeoutMs } = this.#d;
     return new Promise((resolve, reject) => {
       const answers: Answer[] = [];
       let nextPlace = 0;
@@ -142,7 +142,7 @@ class ReadOp {
         const index = order[nextPlace++];
         if (index === undefined) return;
         if (nextPlace < order.length) {
-          timer = clock.after(speculativeReadDelayMs, () => {
+          timer = clock.after(speculativeReadTimeoutMs, () => {
             bookies.reportSlow(this.#ensemble[index] as BookieId);
             askNext();
           });

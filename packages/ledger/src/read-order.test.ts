@@ -41,7 +41,7 @@ t.test('read order: sticky → one replica as long as it answers, after an error
 
 t.test('read order: a replica that let somebody wait → goes behind the others for a minute', async (t) => {
   const world = new SimWorld();
-  const { readOne } = await closedLedger(world, { speculativeReadDelayMs: 100 });
+  const { readOne } = await closedLedger(world, { speculativeReadTimeoutMs: 100 });
   const [slow] = await readOne(0);
   world.cluster.bookie(slow as string).delayMs = 300;
   const startMs = world.clock.monoMs();

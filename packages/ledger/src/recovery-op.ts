@@ -12,7 +12,7 @@ import { RecoveryWriter, type RecoveryWriterDependencies } from './recovery-writ
 
 export interface RecoveryDependencies extends RecoveryWriterDependencies {
   records: LedgerRecords;
-  speculativeReadDelayMs: number;
+  speculativeReadTimeoutMs: number;
 }
 
 const attemptsMax = 10;

@@ -37,7 +37,7 @@ export interface RecoveryWriterDependencies {
   bookies: BookiePool;
   logger: Logger;
   addEntryTimeoutMs: number;
-  appendQuorumTimeoutMs: number;
+  addEntryQuorumTimeoutMs: number;
 }
 
 const judgeMs = 250;
@@ -72,7 +72,7 @@ export class RecoveryWriter {
       sizes: from.metadata,
       limits: {
         appendTimeoutMs: dependencies.addEntryTimeoutMs,
-        quorumTimeoutMs: dependencies.appendQuorumTimeoutMs,
+        quorumTimeoutMs: dependencies.addEntryQuorumTimeoutMs,
         lagBytesMax: windowBytes / 2,
         lagMsMax,
       },
@@ -213,7 +213,7 @@ export class RecoveryWriter {
       case 'stranded':
         return ledgerErrors.RECOVERY_FAILED(this.#ledgerId, `bookie ${failure.bookieId} refused a recovered entry (${failure.reason})`);
       case 'timeout':
-        return ledgerErrors.RECOVERY_FAILED(this.#ledgerId, `a recovered entry was not acknowledged for ${this.#d.appendQuorumTimeoutMs} ms`);
+        return ledgerErrors.RECOVERY_FAILED(this.#ledgerId, `a recovered entry was not acknowledged for ${this.#d.addEntryQuorumTimeoutMs} ms`);
       case 'stopped':
         return failure.error as DaybookError;
     }

@@ -45,7 +45,7 @@ export class LogWorld {
     const name = `broker-${++this.#started}`;
     const clock = new SimClock(this.queue, { name });
     const session = new TreeSession(this.tree);
-    const cluster = this.bookies.connect({ options: { appendQuorumTimeoutMs: 3_000, addEntryTimeoutMs: 1_000 } });
+    const cluster = this.bookies.connect({ options: { addEntryQuorumTimeoutMs: 3_000, addEntryTimeoutMs: 1_000 } });
     const random = this.queue.random.fork(name);
     const { registry } = this.bookies;
     const logs = createManagedLedgers({ clock, random, store: session, ledgers: cluster.client, registry, logger: silentLogger, settings });

@@ -34,7 +34,7 @@ export class ClusterWorld {
   async broker(brokerId: string, config: Partial<BrokerConfig> = {}, metrics?: Metrics): Promise<TestBroker> {
     const clock = new SimClock(this.queue, { name: `${brokerId}-${this.brokers.length}` });
     const store = this.tree.openSession({ clock, sessionTimeoutMs: 10_000 });
-    const cluster = this.bookies.connect({ options: { appendQuorumTimeoutMs: 3_000, addEntryTimeoutMs: 1_000 } });
+    const cluster = this.bookies.connect({ options: { addEntryQuorumTimeoutMs: 3_000, addEntryTimeoutMs: 1_000 } });
     const random = this.queue.random.fork(`${brokerId}-${this.brokers.length}`);
     const parts = {
       clock,

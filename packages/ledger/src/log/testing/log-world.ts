@@ -82,7 +82,7 @@ export class LogWorld {
   #ledgerClient(clock: Clock, random: Random, store: MetadataStore): LedgerClient {
     const { registry } = this.bookies;
     const bookies = new BookiePool({ clock, registry, connect: ({ bookieId }) => this.bookies.bookie(bookieId).connect() });
-    const options = { appendQuorumTimeoutMs: 3_000, addEntryTimeoutMs: 1_000 };
+    const options = { addEntryQuorumTimeoutMs: 3_000, addEntryTimeoutMs: 1_000 };
     return createLedgerClient({ clock, random, records: createLedgerRecords(store), registry, bookies, options });
   }
 }
