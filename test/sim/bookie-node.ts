@@ -1,5 +1,5 @@
-import { type Bookie, bookieConfigSchema, openBookie } from '@daybook/bookie';
-import { createCookieRecords, readInstanceId, registerBookie } from '@daybook/metadata';
+import { type Bookie, type BookieMetadata, bookieConfigSchema, bookieMetadata, openBookie } from '@daybook/bookie';
+import { createCookieRecords, readInstanceId } from '@daybook/metadata';
 import type {
   AppendBatch,
   AwaitLacRequest,
@@ -49,7 +49,21 @@ export const repairBookieLimits = {
   heldAppendsBytesMax: 320 * 1024,
 };
 
-const config = bookieConfigSchema.parse({ journalDirectories: ['/data/journal'], ledgerDirectories: ['/data/ledgers'] });
+const directories = { journalDirectories: ['/data/journal'], ledgerDirectories: ['/data/ledgers'] };
+const config = bookieConfigSchema.parse(directories);
+
+/** So that a life of some seconds sees many rounds of garbage collection, and both kinds of compaction. */
+const collectingConfig = bookieConfigSchema.parse({
+  ...directories,
+  gcWaitTime: 1_000,
+  gcOverreplicatedLedgerWaitTime: 1_000,
+  entryLogRollIdleMs: 500,
+  minorCompactionInterval: 2,
+  majorCompactionInterval: 4,
+});
+
+/** A recoverer or a replication worker that stood still for as long as the nemesis has it may still tell the metadata what it copied. */
+const collectingLimits = { gcLedgerAgeMsMin: 50, gcRecoveryQuietMs: 30_000, compactionKeepFreeBytes: 2048 };
 
 /** A machine with a disk, on which the bookie process is started again and again. */
 export class BookieNode {
@@ -131,24 +145,34 @@ export class BookieNode {
     this.#world.bookieGone(this);
   }
 
+  #metadata(run: string, session: NodeSession, clock: SimClock, disk: SimDisk): BookieMetadata {
+    const { queue, mutation, sessionTimeoutMs, collectsGarbage } = this.#world;
+    const onFailure = (error: unknown) => this.#exit(disk, (error as Error).message);
+    const random = queue.random.fork(`${run} metadata`);
+    const parts = bookieMetadata(session, { clock, random, logger: this.#world.logger(run), sessionTimeoutMs, onFailure });
+    const { ledgers, guardReplication, register } = parts;
+    return {
+      instanceId: () => readInstanceId(session),
+      cookies: (this.isLost ? mutation?.cookies?.(createCookieRecords(session)) : undefined) ?? createCookieRecords(session),
+      register,
+      ...(collectsGarbage && ledgers && { ledgers: mutation?.listing?.(ledgers) ?? ledgers }),
+      ...(collectsGarbage && guardReplication && { guardReplication }),
+    };
+  }
+
   async #run(run: string, clock: SimClock, disk: SimDisk): Promise<void> {
-    const { queue, mutation, sessionTimeoutMs } = this.#world;
+    const { queue, mutation, collectsGarbage } = this.#world;
     const session = this.#world.openSession(clock);
     this.session = session;
     const bookie = await openBookie({
-      config: { ...config, bookieId: this.name },
-      limits: this.#world.bookieLimits,
+      config: { ...(collectsGarbage ? collectingConfig : config), bookieId: this.name },
+      limits: { ...this.#world.bookieLimits, ...(collectsGarbage && collectingLimits) },
       clock,
       disk: mutation?.disk?.(disk) ?? disk,
       random: queue.random.fork(run),
       logger: this.#world.logger(run),
       dataDirectory: '/data',
-      metadata: {
-        instanceId: () => readInstanceId(session),
-        cookies: (this.isLost ? mutation?.cookies?.(createCookieRecords(session)) : undefined) ?? createCookieRecords(session),
-        register: (registered) =>
-          registerBookie(session, registered, { clock, sessionTimeoutMs, onFailure: (error) => this.#exit(disk, error.message) }),
-      },
+      metadata: this.#metadata(run, session, clock, disk),
       onFatal: (error) => this.#exit(disk, (error as Error).message),
     });
     this.bookie = bookie;

@@ -16,6 +16,8 @@ import { World, type WorldOptions } from './world.js';
 const safetyMs = { from: 4_000, to: 15_000 };
 /** From the last fault until everything has all its copies: periodic checks, grace for open ledgers, back-offs, one after another. */
 const repairedMs = 300_000;
+/** What was recovered or repaired is left alone for 30 s; some rounds after that. */
+const collectedMs = 60_000;
 
 /** The world of ledgers with everything that repairs: auditors, replication workers, an operator; and with disks that are lost whole. */
 export async function runClusterWorld(options: WorldOptions): Promise<World> {
@@ -23,6 +25,8 @@ export async function runClusterWorld(options: WorldOptions): Promise<World> {
   const { random } = world;
   world.ledgers.isRepaired = true;
   world.bookieLimits = repairBookieLimits;
+  world.collectsGarbage = random.fork('garbage').chance(0.5);
+  world.claims.collectsGarbage = world.collectsGarbage;
   const repair = world.history.add(new Repair(world.history, world.claims));
   world.onWiped = (bookie) => repair.wiped(bookie);
   const losses = new Losses(world, repair);
@@ -52,6 +56,7 @@ export async function runClusterWorld(options: WorldOptions): Promise<World> {
   await settle(world);
   await verify(world, directory, log);
   await awaitRepair(world, repair, losses);
+  await awaitCollection(world);
   await countCopies(world, 'write quorum');
   return world;
 }
@@ -84,6 +89,27 @@ function autoRecoveryScript(options: AutoRecoveryOptions): Script {
     // Works until the process ends.
     await new Promise(() => undefined);
   };
+}
+
+/** What is deleted, or belongs to others for long enough, is gone from every bookie. */
+async function awaitCollection(world: World): Promise<void> {
+  if (!world.collectsGarbage || world.isOver) return;
+  const left = (): string[] =>
+    world.bookies.flatMap(({ name, bookie }) => {
+      const ledgerIds = [...(bookie?.ledgerIds() ?? [])].filter((ledgerId) => isGarbage(world, name, ledgerId));
+      return ledgerIds.length === 0 ? [] : [`ledgers ${ledgerIds.join(', ')} on ${name}`];
+    });
+  for (const endMs = world.queue.nowMs + collectedMs; world.queue.nowMs < endMs && !world.isOver; ) {
+    if (left().length === 0) return;
+    await world.runUntil(() => false, 1_000);
+  }
+  if (!world.isOver && left().length > 0) world.history.violate('liveness', `garbage is not collected in ${collectedMs} ms: ${left().join('; ')}`);
+}
+
+function isGarbage(world: World, bookie: string, ledgerId: number): boolean {
+  const { isDeleted, record } = world.ledgers.get(ledgerId);
+  if (record === undefined) return isDeleted;
+  return record.state === 'CLOSED' && !record.segments.some(({ ensemble }) => ensemble.includes(bookie));
 }
 
 async function awaitRepair(world: World, repair: Repair, losses: Losses): Promise<void> {

@@ -1,7 +1,18 @@
 import type { MetadataStore } from '@daybook/metadata';
-import { type AppendBatch, type BookieCode, type BookieService, decodeAppendBatch, type ReadReply } from '@daybook/proto';
+import {
+  type AppendBatch,
+  type BookieCode,
+  type BookieService,
+  createDigest,
+  decodeAppendBatch,
+  entryHeaderBytes,
+  type ReadReply,
+} from '@daybook/proto';
 import type { Disk, DiskFile } from '@daybook/runtime';
 import type { Mutation } from './mutation.js';
+import { password } from './workload.js';
+
+const digest = createDigest('CRC32C', password);
 
 /** A service like `inner` but for some methods. */
 function changed(inner: BookieService, change: Partial<BookieService>): BookieService {
@@ -232,6 +243,42 @@ export const mutations: readonly Mutation[] = [
       list: () => inner.list(),
       watch: (ledgerId, listener) => inner.watch(ledgerId, listener),
     }),
+  },
+  {
+    // The client checks what is right by then.
+    name: 'the digest of an entry is not checked',
+    connection: (inner) =>
+      changed(inner, {
+        read: async (request): Promise<ReadReply> => {
+          const reply = await inner.read(request);
+          for (const entry of reply.entries) {
+            const payloadOffset = entryHeaderBytes + digest.bytes;
+            if (entry.length >= payloadOffset) digest.write(entry, 0, entryHeaderBytes, payloadOffset, entry.length - payloadOffset);
+          }
+          return reply;
+        },
+      }),
+  },
+  {
+    name: 'garbage collection trusts a partial listing',
+    world: 'cluster',
+    listing: (inner) => {
+      const listed = new Set<number>();
+      return {
+        list: async function* () {
+          listed.clear();
+          try {
+            for await (const ledgerId of inner.list()) {
+              listed.add(ledgerId);
+              yield ledgerId;
+            }
+          } catch {
+            // What came so far will do.
+          }
+        },
+        read: (ledgerId) => (listed.has(ledgerId) ? inner.read(ledgerId) : Promise.resolve(undefined)),
+      };
+    },
   },
   {
     name: 'a wiped bookie is trusted under its old name',

@@ -22,7 +22,7 @@ export interface FaultPlan {
   readonly pauseBookie: number;
   readonly clockJump: number;
   /** Of everything, while it lasts. */
-  readonly network: { delayMsMax: number; lossChance: number; duplicateChance: number; resetChance: number };
+  readonly network: { delayMsMax: number; lossChance: number; duplicateChance: number; resetChance: number; flipChance: number };
   readonly metadata: { delayMsMax: number; lostRequests: number; lostReplies: number; watchDelayMsMax: number };
   readonly disk: { stallChance: number; readFailChance: number; writeFailChance: number };
 }
@@ -42,7 +42,7 @@ export const noFaultPlan: FaultPlan = {
   pauseClient: 0,
   pauseBookie: 0,
   clockJump: 0,
-  network: { delayMsMax: 1, lossChance: 0, duplicateChance: 0, resetChance: 0 },
+  network: { delayMsMax: 1, lossChance: 0, duplicateChance: 0, resetChance: 0, flipChance: 0 },
   metadata: { delayMsMax: 2, lostRequests: 0, lostReplies: 0, watchDelayMsMax: 0 },
   disk: { stallChance: 0, readFailChance: 0, writeFailChance: 0 },
 };
@@ -54,6 +54,8 @@ export function isCalm(plan: FaultPlan): boolean {
 
 export function drawFaults(random: SimRandom): FaultPlan {
   if (random.chance(0.1)) return { ...noFaultPlan, killClient: random.chance(0.7) ? random.between(0.1, 0.6) : 0 };
+  // Of its own, so that the other draws of known seeds stay as they are.
+  const flips = random.fork('flips');
   const rate = (max: number) => (random.chance(0.5) ? 0 : random.between(max / 10, max));
   const often = (max: number) => (random.chance(0.6) ? 0 : random.between(0, max));
   return {
@@ -76,6 +78,7 @@ export function drawFaults(random: SimRandom): FaultPlan {
       lossChance: often(0.05),
       duplicateChance: often(0.2),
       resetChance: often(0.03),
+      flipChance: flips.chance(0.3) ? flips.between(0, 0.1) : 0,
     },
     metadata: {
       delayMsMax: random.chance(0.5) ? 2 : 2 + below(random, 150),

@@ -38,9 +38,11 @@ export interface NetworkFaults {
   duplicateChance: number;
   /** The stream breaks: what is under way may or may not still arrive. */
   resetChance: number;
+  /** Of an answer with entries: a bit of one of them flips where no checksum of the network sees it. */
+  flipChance: number;
 }
 
-export const calmNetwork: NetworkFaults = { delayMsMin: 0.1, delayMsMax: 0.6, lossChance: 0, duplicateChance: 0, resetChance: 0 };
+export const calmNetwork: NetworkFaults = { delayMsMin: 0.1, delayMsMax: 0.6, lossChance: 0, duplicateChance: 0, resetChance: 0, flipChance: 0 };
 
 /** One direction between two machines. */
 export interface Link {
@@ -137,6 +139,16 @@ export class Network {
 
   delayMs(from: string, to: string): number {
     return this.random.between(this.faults.delayMsMin, this.faults.delayMsMax) + this.link(from, to).slowedByMs;
+  }
+
+  maybeFlipped<Reply>(reply: Reply): Reply {
+    if (!this.random.chance(this.faults.flipChance)) return reply;
+    const { entries = [], lastEntry, entry } = reply as { entries?: Buffer[]; lastEntry?: Buffer; entry?: Buffer };
+    const all = [...entries, lastEntry, entry].filter((bytes) => bytes !== undefined);
+    const bytes = all[below(this.random, all.length)];
+    const at = below(this.random, bytes?.length ?? 0);
+    if (bytes?.[at] !== undefined) bytes[at] ^= 1 << below(this.random, 8);
+    return reply;
   }
 
   /** A single message: it may get lost or come twice, and overtakes. */
@@ -328,7 +340,7 @@ class Connection implements BookieConnection, BookieService {
           void call.serve(listener, call.method.requestDeserialize(bytes)).then((result) => {
             if (listener.clock.state === 'stopped') return;
             const replyBytes = call.method.responseSerialize(result);
-            reply(`${call.name} reply`, () => answer(call.method.responseDeserialize(replyBytes)));
+            reply(`${call.name} reply`, () => answer(network.maybeFlipped(call.method.responseDeserialize(replyBytes))));
           });
         });
       });

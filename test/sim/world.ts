@@ -56,6 +56,7 @@ export class World {
     readBatchBytes: 8 * 1024,
   };
   bookieLimits = smallBookieLimits;
+  collectsGarbage = false;
   readonly logSettings: Partial<ManagedLedgersSettings> = {
     cursorEntriesPerLedgerMax: 20,
     cursorBytesPerLedgerMax: 8 * 1024,

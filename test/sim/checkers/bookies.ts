@@ -11,6 +11,8 @@ export class Bookies implements Checker {
   readonly #ledgers: Ledgers;
   readonly #claims = new Map<string, Map<number, Set<number>>>();
   readonly #checkedUpTo = new Map<number, number>();
+  /** Then a bookie may forget ledgers that are deleted, and what others have in its place. */
+  collectsGarbage = false;
   /** What bookies had on disks that are lost, until the bookie is back on others. */
   readonly #lost = new Map<string, Map<number, Set<number>>>();
 
@@ -34,7 +36,7 @@ export class Bookies implements Checker {
         for (const entryId of seen.entryIds) this.#claim(seen.bookie, seen.ledgerId, entryId);
         break;
       case 'bookie negative':
-        if (seen.heldBefore !== undefined) {
+        if (seen.heldBefore !== undefined && this.#mustHave(seen.bookie, seen.ledgerId, seen.heldBefore)) {
           this.#history.violate(
             'I13',
             `${seen.bookie} says that it has no entry ${seen.heldBefore} of ledger ${seen.ledgerId}, which it acknowledged`,
@@ -89,9 +91,15 @@ export class Bookies implements Checker {
   #compare({ bookie, ledgerId, code, runs, claimed }: Extract<Observation, { kind: 'bookie holds' }>): void {
     if (code !== 'OK' && code !== 'NO_LEDGER' && code !== 'NO_ENTRY') return;
     for (const entryId of claimed) {
-      if (runs.some(({ first, last }) => first <= entryId && entryId <= last)) continue;
+      if (runs.some(({ first, last }) => first <= entryId && entryId <= last) || !this.#mustHave(bookie, ledgerId, entryId)) continue;
       this.#history.violate('I13', `${bookie} acknowledged entry ${entryId} of ledger ${ledgerId} and does not have it now (${code})`);
     }
+  }
+
+  #mustHave(bookie: string, ledgerId: number, entryId: number): boolean {
+    if (!this.collectsGarbage) return true;
+    const { record } = this.#ledgers.get(ledgerId);
+    return record !== undefined && writeSetOf(record, entryId).includes(bookie);
   }
 
   #checkAck(ledgerId: number, upTo: number): void {
