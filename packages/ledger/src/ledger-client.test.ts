@@ -45,7 +45,7 @@ t.test('ledger client: too few bookies → LEDGER_NOT_ENOUGH_BOOKIES that names 
   world.cluster.register('b3', { isWritable: false });
   const error = await world.rejection(client.create(ledgerOptions(3, 3, 2)));
   t.equal(error.code, 'LEDGER_NOT_ENOUGH_BOOKIES');
-  t.match(error.message, /3 writable.*up: b1; not usable: b3 \(read-only\)/);
+  t.match(error.message, /3 writable.*up: b1; not usable: b2 \(down\), b3 \(read-only\)/);
   t.equal((await world.rejection(client.create({ ...ledgerOptions(3, 3, 2), shrinkToAvailable: true }))).code, 'LEDGER_NOT_ENOUGH_BOOKIES');
   t.equal(world.cluster.store.ledgers.size, 0);
   world.cluster.register('b3');

@@ -140,9 +140,10 @@ export class Placement {
       .join(', ');
   }
 
-  /** Who could take entries and does not, and why, for error texts. Bookies that are down are known only when somebody told their rack. */
+  /** Who could take entries and does not, and why, for error texts. Of those that are down, all that joined the cluster are known. */
   describeMissing({ except = [] }: { except?: readonly BookieId[] } = {}): string {
-    const known = new Set([...this.#registry.list().map((bookie) => bookie.bookieId), ...(this.#topology?.bookieIds() ?? [])]);
+    const up = this.#registry.list().map((bookie) => bookie.bookieId);
+    const known = new Set([...up, ...(this.#registry.joined?.() ?? []), ...(this.#topology?.bookieIds() ?? [])]);
     for (const bookieId of except) known.delete(bookieId);
     const reasons = [...known].sort().flatMap((bookieId) => {
       const why = this.#whyMissing(bookieId);

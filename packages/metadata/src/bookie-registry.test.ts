@@ -5,6 +5,7 @@ import t from 'tap';
 import { encodeBookieRecord, inProcessBookie } from './bookie-record.js';
 import { registerBookie } from './bookie-registration.js';
 import { createBookieRegistry, type RegisteredBookie } from './bookie-registry.js';
+import { createCookieRecords } from './cluster.js';
 import { MemoryTree } from './memory-store.js';
 import { paths } from './paths.js';
 
@@ -61,6 +62,23 @@ t.test('bookie registry: bookies come, turn read-only, go -> the list and its li
   await first.close();
   await settle();
   tt.strictSame(registry.list(), [b(1)], 'closed: no longer followed');
+});
+
+t.test('bookie registry: bookies with a cookie -> have joined, up or not; sent away -> not any more', async (tt) => {
+  const { clock, open, settle } = setup();
+  const store = open();
+  const cookies = createCookieRecords(open());
+  await cookies.write(bookieId('b1'), Buffer.from('5'), 'absent');
+  const registry = await createBookieRegistry(store, { clock });
+  tt.same(registry.joined?.(), ['b1']);
+  await cookies.write(bookieId('b2'), Buffer.from('5'), 'absent');
+  await settle();
+  tt.same([...(registry.joined?.() ?? [])].sort(), ['b1', 'b2']);
+  tt.same(registry.list(), []);
+  await cookies.delete(bookieId('b1'), 0);
+  await settle();
+  tt.same(registry.joined?.(), ['b2']);
+  registry.close();
 });
 
 t.test('bookie registry: in both lists -> one bookie, read-only', async (tt) => {

@@ -21,6 +21,8 @@ export interface BookieRegistry {
   /** All bookies known to be up right now, sorted by id. */
   list(): readonly RegisteredBookie[];
   get(bookieId: BookieId): RegisteredBookie | undefined;
+  /** Ids of all bookies that joined the cluster and were not sent away, up or not; for texts that say who is missing. */
+  joined?(): readonly BookieId[];
   /** Called after each change of the list. */
   onChange(listener: () => void): { stop(): void };
   close(): void;
@@ -54,6 +56,7 @@ class StoredBookieRegistry implements BookieRegistry {
   readonly #watches: Watch[] = [];
   #bookies: readonly RegisteredBookie[] = [];
   #byId = new Map<string, RegisteredBookie>();
+  #joined: readonly BookieId[] = [];
   #state: 'idle' | 'reading' | 'reading, changed meanwhile' | 'closed' = 'idle';
   #timer: Timer | undefined;
   /** When the listing became empty, while the list known before is kept. */
@@ -68,7 +71,7 @@ class StoredBookieRegistry implements BookieRegistry {
   async start(): Promise<void> {
     const changed = () => void this.#refresh();
     this.#state = 'reading';
-    this.#watches.push(this.#store.watch(paths.availableBookies, changed), this.#store.watch(paths.readOnlyBookies, changed));
+    for (const path of [paths.availableBookies, paths.readOnlyBookies, paths.cookies]) this.#watches.push(this.#store.watch(path, changed));
     try {
       this.#take(await this.#read());
     } catch (error) {
@@ -84,6 +87,10 @@ class StoredBookieRegistry implements BookieRegistry {
 
   get(bookieId: BookieId): RegisteredBookie | undefined {
     return this.#byId.get(bookieId);
+  }
+
+  joined(): readonly BookieId[] {
+    return this.#joined;
   }
 
   onChange(listener: () => void): { stop(): void } {
@@ -148,7 +155,10 @@ class StoredBookieRegistry implements BookieRegistry {
   }
 
   async #read(): Promise<RegisteredBookie[]> {
-    const [available, readOnly] = await Promise.all([this.#store.children(paths.availableBookies), this.#store.children(paths.readOnlyBookies)]);
+    const { availableBookies, readOnlyBookies, cookies } = paths;
+    const lists = [availableBookies, readOnlyBookies, cookies].map((path) => this.#store.children(path));
+    const [available = [], readOnly = [], joined = []] = await Promise.all(lists);
+    this.#joined = joined.flatMap((name) => asBookieId(name) ?? []);
     const readOnlyIds = new Set(readOnly);
     const ids = new Set([...available.filter((name) => name !== 'readonly'), ...readOnly]);
     const found = await Promise.all([...ids].sort().map((id) => this.#readOne(id, !readOnlyIds.has(id))));
@@ -166,5 +176,15 @@ class StoredBookieRegistry implements BookieRegistry {
       this.#logger?.warn({ bookieId: id, err: error }, 'this bookie has a registration that cannot be read, and is left out');
       return undefined;
     }
+  }
+}
+
+/** Keys that are no bookie's are none of ours. */
+function asBookieId(name: string): BookieId | undefined {
+  try {
+    return bookieId(name);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return undefined;
   }
 }

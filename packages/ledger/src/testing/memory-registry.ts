@@ -5,9 +5,11 @@ import type { BookieId } from '@daybook/proto';
 export class MemoryRegistry implements BookieRegistry {
   readonly #bookies = new Map<BookieId, RegisteredBookie>();
   readonly #listeners = new Set<() => void>();
+  readonly #joined = new Set<BookieId>();
 
   register(bookie: RegisteredBookie): void {
     this.#bookies.set(bookie.bookieId, bookie);
+    this.#joined.add(bookie.bookieId);
     this.#changed();
   }
 
@@ -22,6 +24,10 @@ export class MemoryRegistry implements BookieRegistry {
 
   get(bookieId: BookieId): RegisteredBookie | undefined {
     return this.#bookies.get(bookieId);
+  }
+
+  joined(): readonly BookieId[] {
+    return [...this.#joined];
   }
 
   onChange(listener: () => void): { stop(): void } {
