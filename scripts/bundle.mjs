@@ -11,7 +11,8 @@ const outdir = join(root, 'packages', 'cli', 'bundle');
 rmSync(outdir, { recursive: true, force: true });
 await build({
   absWorkingDir: root,
-  entryPoints: { index: 'packages/cli/dist/index.js' },
+  // `daybook sim` starts the simulator as a program: no package depends on it.
+  entryPoints: { index: 'packages/cli/dist/index.js', simulator: 'test/dist/sim/main.js' },
   outdir,
   bundle: true,
   // Commands still load only what they need.

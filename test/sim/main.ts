@@ -1,4 +1,4 @@
-// npm run sim -- --seeds N [--from N] [--world NAME] [--seconds S --seeds-min N] [--jobs N] [--trace]
+// npm run sim -- --seeds N [--from N] [--world NAME] [--seconds S --seeds-min N] [--jobs N] [--trace]; also what `daybook sim` runs.
 import { execFileSync, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -27,6 +27,8 @@ interface Options {
   seconds: number | undefined;
   jobs: number;
   trace: boolean;
+  /** How people call it. */
+  called: string;
 }
 
 function options(): Options | undefined {
@@ -39,6 +41,7 @@ function options(): Options | undefined {
       'seeds-min': { type: 'string', default: '0' },
       jobs: { type: 'string', default: '1' },
       trace: { type: 'boolean', default: false },
+      called: { type: 'string', default: 'npm run sim --' },
       help: { type: 'boolean', default: false },
     },
   });
@@ -51,7 +54,8 @@ function options(): Options | undefined {
   const seconds = values.seconds === undefined ? undefined : number(values.seconds);
   const isTiny = values.world === 'tiny';
   const seeds = number(values.seeds ?? (isTiny ? String(Number.MAX_SAFE_INTEGER) : seconds === undefined ? '100' : values['seeds-min']));
-  return { world: values.world, from: number(values.from), seeds, seconds, jobs: Math.max(1, number(values.jobs)), trace: values.trace };
+  const { world, trace, called } = values;
+  return { world, from: number(values.from), seeds, seconds, jobs: Math.max(1, number(values.jobs)), trace, called };
 }
 
 function commit(): string {
@@ -127,11 +131,12 @@ class Summary {
     this.virtualMs += report.virtualMs;
     if (report.violation === undefined) return;
     this.failed++;
-    const { world } = this.#options;
+    const { world, called } = this.#options;
     console.log(`\nFAILED seed ${report.seed} of world ${world}, commit ${commit()}`);
     for (const line of report.traceLines) console.log(`  ${line}`);
     console.log(`${report.violation.invariant}: ${report.violation.text}`);
-    console.log(`Replay: npm run sim -- --world ${world} --seeds 1 --from ${report.seed} --trace\n`);
+    const which = called === 'daybook sim' ? `--seed ${report.seed}` : `--seeds 1 --from ${report.seed}`;
+    console.log(`Replay: ${called} --world ${world} ${which} --trace\n`);
   }
 }
 
@@ -172,7 +177,7 @@ async function runInProcesses(given: Options, summary: Summary): Promise<void> {
 }
 
 /** Every order of events, as far as time allows. */
-function runTiny({ seeds, seconds = 60 }: Options): void {
+function runTiny({ seeds, seconds = 60, called }: Options): void {
   let [runs, failed] = [0, 0];
   for (const { name, exploration, seconds: took } of runTinyCases({ runsMax: seeds, seconds, nowMs: () => Date.now() })) {
     const { states, isExhausted, violation, depthMax } = exploration;
@@ -182,7 +187,7 @@ function runTiny({ seeds, seconds = 60 }: Options): void {
     if (violation === undefined) continue;
     failed++;
     for (const step of violation.steps) console.log(`  ${step}`);
-    console.log(`FAILED ${violation.text}\nReplay: npm run sim -- --world tiny`);
+    console.log(`FAILED ${violation.text}\nReplay: ${called} --world tiny`);
   }
   console.log(`commit ${commit()}`);
   console.log(`${runs} seeds, ${failed} failed`);

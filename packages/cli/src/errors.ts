@@ -16,5 +16,10 @@ export const cliErrors = defineErrors('CLI', {
     retry: 'never',
     text: (detail: string) => `cannot start a ZooKeeper server: ${detail} Or name a running one with --metadata zk://HOST:PORT/PATH.`,
   },
+  NO_SIMULATOR: {
+    retry: 'never',
+    text: () =>
+      "the simulator is not part of this installation: in a copy of Daybook's repository, run 'npm install && npm run build', then 'npm run sim'",
+  },
   BENCH_FAILED: { retry: 'later', text: (detail: string) => `the benchmark was broken off: ${detail}` },
 });

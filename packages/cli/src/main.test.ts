@@ -3,7 +3,7 @@ import { runDaybook } from './testing/run-daybook.js';
 
 t.jobs = 2;
 
-const commands = ['standalone', 'broker', 'bookie', 'cluster', 'produce', 'consume', 'admin', 'ledger', 'shell', 'bench'];
+const commands = ['standalone', 'broker', 'bookie', 'cluster', 'produce', 'consume', 'admin', 'ledger', 'shell', 'bench', 'sim'];
 
 t.test('daybook: --help -> every command, exit code 0', async (t) => {
   const { code, output } = await runDaybook(['--help']);

@@ -15,6 +15,7 @@ const commands = new Map<string, () => Promise<{ command(): Command }>>([
   ['ledger', () => import('./ledger.js')],
   ['shell', () => import('./shell.js')],
   ['bench', () => import('./bench.js')],
+  ['sim', () => import('./sim.js')],
 ]);
 
 /** With the command that `word` names, or with all of them when it names none (then help or an error lists them). */
