@@ -59,7 +59,7 @@ export class RealBookies {
     };
     const opening = openBookie({
       config: bookieConfigSchema.parse({ bookieId: name, journalDirectories: ['/data/journal'], ledgerDirectories: ['/data/ledgers'], ...config }),
-      limits: { journalPrefillBytes: 64 * 1024, gcLedgerAgeMsMin: 1_000 },
+      limits: { journalPrefillBytes: 64 * 1024, limboSettleMs: 1_000 },
       dataDirectory: '/data',
       metadata: bookieMetadata(this.#tree.openSession({ clock, random }), { clock, random, logger: silentLogger, onFailure }),
       ...{ clock, disk, random, logger: silentLogger, onFatal: onFailure },

@@ -39,6 +39,8 @@ export interface BookieLimits {
   gcLedgerAgeMsMin: number;
   /** Nor are, for not belonging here, ledgers that something was copied to more recently. */
   gcRecoveryQuietMs: number;
+  /** After a start in limbo, before it asks the metadata which ledgers are concerned: a metadata server that is behind may not know them yet. */
+  limboSettleMs: number;
   compactionKeepFreeBytes: number;
 }
 
@@ -71,6 +73,7 @@ export function bookieLimits(config: BookieConfig): BookieLimits {
     journalGroupWaitMs: config.journalMaxGroupWaitMSec,
     gcLedgerAgeMsMin: 60_000,
     gcRecoveryQuietMs: 3_600_000,
+    limboSettleMs: 60_000,
     compactionKeepFreeBytes: 64 * mib,
   };
 }

@@ -33,7 +33,7 @@ export function makeLimboExit(
     clusterId: identity.instanceId,
     instanceId: () => metadata.instanceId(),
     clock,
-    settleMs: limits.gcLedgerAgeMsMin,
+    settleMs: limits.limboSettleMs,
     metadataOpsPerSecond: config.gcMetadataOpRateLimit,
     onNarrowed: () => readOnly.endLimbo(),
     forget: () => ledgers.each((path) => removeMarker(disk, [path], markerNames.limbo)),

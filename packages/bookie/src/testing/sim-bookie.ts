@@ -29,6 +29,7 @@ export const smallLimits: Partial<BookieLimits> = {
   ledgerMapBytesMax: 1 << 20,
   gcLedgerAgeMsMin: 10,
   gcRecoveryQuietMs: 10_000,
+  limboSettleMs: 10,
   compactionKeepFreeBytes: 4096,
   diskReserveBytes: 8192,
 };
