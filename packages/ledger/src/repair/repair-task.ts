@@ -118,7 +118,7 @@ export class RepairTask {
         await this.#done(marked);
         break;
       case 'open':
-        await this.#failed([outcome.problem]);
+        await this.#failed([outcome.problem], true);
         break;
       case 'failed':
         await this.#failed(outcome.problems);
@@ -137,14 +137,14 @@ export class RepairTask {
   }
 
   /** Others would fail as well: the lock is held on until there was time for things to change. */
-  async #failed(problems: readonly DaybookError[]): Promise<void> {
+  async #failed(problems: readonly DaybookError[], isOpen = false): Promise<void> {
     if (this.#isOver) return;
     const { ledgerId } = this.#work;
     const { logger, metrics, clock } = this.#d;
     const { troubled } = this.#options;
     const nowMs = clock.monoMs();
     const reason = [...new Set(problems.map((problem) => problem.message))].join('; ');
-    const { rounds, isGivenUp, dueMs } = troubled.failed(ledgerId, { reason, nowMs, targets: this.#targets });
+    const { rounds, isGivenUp, dueMs } = troubled.failed(ledgerId, { reason, nowMs, targets: this.#targets, isOpen });
     metrics.repairsFailed.add();
     metrics.ledgersGivenUp.set(troubled.givenUpCount);
     // Of many troubled ledgers the worker tells in one line.

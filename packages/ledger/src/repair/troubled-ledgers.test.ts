@@ -25,6 +25,15 @@ t.test('troubled ledgers: it fails again and again → waits double up to the lo
   t.equal(ledgers.givenUpCount, 1);
 });
 
+t.test('troubled ledgers: it waits for its writer to close it → tried again at the longest wait, however often', async (t) => {
+  const ledgers = troubled();
+  const wait = () => ledgers.failed(id, { reason: 'still being written', nowMs: 0, targets: new Map(), isOpen: true }).dueMs;
+  for (let i = 0; i < 20; i++) wait();
+  t.equal(wait(), 320_000);
+  t.equal(ledgers.givenUpCount, 0);
+  t.equal(failed(ledgers, 0), 3_600_000, 'closed, and still not to be repaired: that was the last of its tries');
+});
+
 t.test('troubled ledgers: bookies come or go → due soon, but not at once after a try', async (t) => {
   const ledgers = troubled();
   failed(ledgers, 1_000);

@@ -24,6 +24,14 @@ export interface TroubledLedgersOptions {
   retryMsMin: number;
 }
 
+export interface FailedRepair {
+  reason: string;
+  nowMs: number;
+  targets: Map<string, BookieId>;
+  /** All that it waits for is that somebody closes it, which no bookie's coming or going tells of: never given up. */
+  isOpen?: boolean;
+}
+
 /** What a worker remembers of ledgers that it could not repair. Pure: told the time, and what happened. */
 export class TroubledLedgers {
   readonly #options: TroubledLedgersOptions;
@@ -56,10 +64,10 @@ export class TroubledLedgers {
     return troubled === undefined || nowMs >= troubled.dueMs;
   }
 
-  failed(ledgerId: LedgerId, { reason, nowMs, targets }: { reason: string; nowMs: number; targets: Map<string, BookieId> }): TroubledLedger {
+  failed(ledgerId: LedgerId, { reason, nowMs, targets, isOpen = false }: FailedRepair): TroubledLedger {
     const { backOffMsMax, roundsMax, givenUpRetryMs } = this.#options;
     const rounds = (this.#ledgers.get(ledgerId)?.rounds ?? 0) + 1;
-    const isGivenUp = rounds >= roundsMax;
+    const isGivenUp = rounds >= roundsMax && !isOpen;
     const waitMs = isGivenUp ? givenUpRetryMs : Math.min(backOffMsMax, (backOffMsMax / 32) * 2 ** (rounds - 1));
     const troubled = { ledgerId, rounds, dueMs: nowMs + waitMs, triedAtMs: nowMs, reason, isGivenUp, targets };
     this.#ledgers.set(ledgerId, troubled);
