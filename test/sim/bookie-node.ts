@@ -14,6 +14,7 @@ import type {
   ReadRequest,
   WriteLacRequest,
 } from '@daybook/proto';
+import { ByteBudget } from '@daybook/runtime';
 import { SimClock, SimDisk } from '@daybook/runtime/sim';
 import type { NodeSession } from './node-session.js';
 import type { World } from './world.js';
@@ -37,6 +38,9 @@ export const smallBookieLimits = {
   diskReserveBytes: 32 * 1024,
   flushIntervalMs: 1500,
 };
+
+/** Unanswered appends of all clients: below what the smallest bookie may queue in its journal. */
+const appendBytesMax = 96 * 1024;
 
 /** For batches as large as repair sends them. */
 export const repairBookieLimits = {
@@ -179,7 +183,13 @@ export class BookieNode {
     const inner = mutation?.bookie?.(bookie.service) ?? bookie.service;
     const service = new ObservedBookie(inner, this.name, this.#world);
     this.#observed = service;
-    this.#world.network.listen(this.address, { machine: this.name, clock, identity: bookie.identity, service });
+    this.#world.network.listen(this.address, {
+      machine: this.name,
+      clock,
+      identity: bookie.identity,
+      service,
+      appends: new ByteBudget(appendBytesMax),
+    });
     await bookie.register({ address: this.address, httpAddress: '' });
     this.state = 'up';
     this.#world.bookieUp(this);

@@ -1,5 +1,5 @@
 import type { BookieConnection, ConnectBookie } from '@daybook/ledger';
-import { AppendStream, type AppendTransport, type AppendTransportEvents } from '@daybook/ledger/testing';
+import { AppendStream } from '@daybook/ledger/testing';
 import type { RegisteredBookie } from '@daybook/metadata';
 import {
   type Addressed,
@@ -24,10 +24,9 @@ import {
   type ReadRequest,
   type WriteLacRequest,
 } from '@daybook/proto';
-import { below } from '@daybook/runtime';
+import { type ByteBudget, below } from '@daybook/runtime';
 import type { EventQueue, SimClock, SimRandom } from '@daybook/runtime/sim';
-import { AppendServer } from './append-server.js';
-import { Pipe } from './pipe.js';
+import { machineOf, Stream, type StreamOptions } from './stream.js';
 
 /** What goes wrong on the way. Chances are per message. */
 export interface NetworkFaults {
@@ -57,6 +56,8 @@ export interface Listener {
   readonly clock: SimClock;
   readonly identity: BookieIdentity;
   readonly service: BookieService;
+  /** Appends that its process has received and not answered, of all streams. */
+  readonly appends: ByteBudget;
 }
 
 export interface NetworkTimeouts {
@@ -351,102 +352,4 @@ class Connection implements BookieConnection, BookieService {
 /** A request meant for other disks is answered without a look at these (P6). */
 async function guarded<Reply>(listener: Listener, expected: BookieIdentity, refusal: Reply, serve: () => Promise<Reply>): Promise<Reply> {
   return isSameIdentity(expected, listener.identity) ? serve() : refusal;
-}
-
-/** Addresses of this world are `machine:port`. */
-export function machineOf(address: string): string {
-  return address.slice(0, address.lastIndexOf(':'));
-}
-
-interface StreamOptions {
-  machine: string;
-  clock: SimClock;
-  address: string;
-  events: AppendTransportEvents;
-}
-
-/** Outgoing bytes at which a writer has to wait. */
-const windowBytes = 24 * 1024;
-
-/** An append stream as two ordered pipes of bytes. It may break; then a first part of what is under way still arrives. */
-export class Stream implements AppendTransport {
-  listener: Listener | undefined;
-  readonly #network: Network;
-  readonly #o: StreamOptions;
-  readonly #target: string;
-  readonly #forward: Pipe;
-  readonly #back: Pipe;
-  readonly #onEnd: () => void;
-  #server: AppendServer | undefined;
-  #state: 'open' | 'broken' | 'cancelled' = 'open';
-  #isBlocked = false;
-
-  constructor(network: Network, options: StreamOptions, onEnd: () => void) {
-    this.#network = network;
-    this.#o = options;
-    this.#onEnd = onEnd;
-    this.#target = machineOf(options.address);
-    this.#forward = new Pipe(network, options.machine, this.#target);
-    this.#back = new Pipe(network, this.#target, options.machine);
-  }
-
-  write(request: Parameters<AppendTransport['write']>[0]): boolean {
-    if (this.#state !== 'open') return true;
-    const bytes = bookieServiceDefinition.append.requestSerialize(request);
-    this.#forward.send('append', bytes.length, () => this.#arrived(bytes));
-    if (this.#network.random.chance(this.#network.faults.resetChance)) this.break();
-    if (this.#forward.bytes < windowBytes) return true;
-    this.#isBlocked = true;
-    return false;
-  }
-
-  cancel(): void {
-    if (this.#state === 'open') this.#end('cancelled');
-  }
-
-  /** The connection is gone; its client hears of it unless the way back is cut. */
-  break(): void {
-    if (this.#state !== 'open') return;
-    this.#end('broken');
-    this.#back.send('reset', 0, () => this.#o.clock.deliver(() => this.#o.events.ended()));
-  }
-
-  #end(state: 'broken' | 'cancelled'): void {
-    this.#state = state;
-    this.#onEnd();
-    for (const pipe of [this.#forward, this.#back]) pipe.keepFirst(below(this.#network.random, pipe.count + 1));
-    this.#forward.send('closed', 0, () => this.listener?.clock.deliver(() => this.#server?.close()));
-  }
-
-  #arrived(bytes: Buffer): void {
-    this.#unblock();
-    const listener = this.#network.listenerAt(this.#o.address);
-    if (listener === undefined || (this.listener !== undefined && this.listener !== listener)) {
-      if (!this.#network.dark.has(this.#target)) this.break();
-      return;
-    }
-    if (this.#server === undefined) {
-      this.listener = listener;
-      this.#server = new AppendServer(
-        listener,
-        (reply) => this.#reply(reply),
-        () => this.break(),
-      );
-    }
-    const server = this.#server;
-    listener.clock.deliver(() => server.receive(bytes));
-  }
-
-  #reply(bytes: Buffer): void {
-    if (this.#state !== 'open') return;
-    this.#back.send('append reply', bytes.length, () => {
-      this.#o.clock.deliver(() => this.#o.events.reply(bookieServiceDefinition.append.responseDeserialize(bytes)));
-    });
-  }
-
-  #unblock(): void {
-    if (!this.#isBlocked || this.#forward.bytes >= windowBytes / 2 || this.#state !== 'open') return;
-    this.#isBlocked = false;
-    this.#o.clock.deliver(() => this.#o.events.drained());
-  }
 }

@@ -30,6 +30,7 @@ export interface ExploreLimits {
 interface Trail {
   readonly before: Trail | undefined;
   readonly taken: number;
+  readonly depth: number;
 }
 
 interface Fork {
@@ -71,17 +72,19 @@ interface Start {
 /** One run to its end. */
 function runOn(from: Start, forks: Fork[], seen: Set<string>): { violation?: string; trail: Trail | undefined; depth: number } {
   let { world, trail } = from;
-  for (let depth = depthOf(trail); ; depth++) {
+  for (let depth = trail?.depth ?? 0; ; depth++) {
     if (world.violation !== undefined) return { violation: world.violation, trail, depth };
     const fingerprint = world.fingerprint();
     if (seen.has(fingerprint)) return { trail, depth };
     seen.add(fingerprint);
     const count = world.choicesCount();
     if (count === 0) return { trail, depth };
-    forks.push({ world, count, taken: 0, trail });
-    world = world.clone();
+    if (count > 1) {
+      forks.push({ world, count, taken: 0, trail });
+      world = world.clone();
+    }
     world.take(0);
-    trail = { before: trail, taken: 0 };
+    trail = { before: trail, taken: 0, depth: depth + 1 };
   }
 }
 
@@ -91,21 +94,17 @@ function nextOf(forks: Fork[], runs: number): Start | undefined {
     const place = forks.length > forksMax ? forks.length - 1 : Math.imul(runs, 2_654_435_761) % forks.length;
     const index = place < 0 ? place + forks.length : place;
     const fork = forks[index] as Fork;
-    if (++fork.taken < fork.count) {
-      const world = fork.world.clone();
-      world.take(fork.taken);
-      return { world, trail: { before: fork.trail, taken: fork.taken } };
+    const taken = ++fork.taken;
+    const isLast = taken === fork.count - 1;
+    if (isLast) {
+      forks[index] = forks.at(-1) as Fork;
+      forks.pop();
     }
-    forks[index] = forks.at(-1) as Fork;
-    forks.pop();
+    const world = isLast ? fork.world : fork.world.clone();
+    world.take(taken);
+    return { world, trail: { before: fork.trail, taken, depth: (fork.trail?.depth ?? 0) + 1 } };
   }
   return undefined;
-}
-
-function depthOf(trail: Trail | undefined): number {
-  let depth = 0;
-  for (let at = trail; at !== undefined; at = at.before) depth++;
-  return depth;
 }
 
 function stepsOf(first: TinyWorld, trail: Trail | undefined): string[] {
