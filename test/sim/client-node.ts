@@ -1,6 +1,14 @@
 import { createManagedLedgers, type ManagedLedgers } from '@daybook/broker';
 import { BookiePool, createLedgerClient, type LedgerClient } from '@daybook/ledger';
-import { type BookieRegistry, createBookieRegistry, createLedgerRecords, type LedgerRecords, type MetadataStore } from '@daybook/metadata';
+import {
+  type BookieRegistry,
+  type BookieTopology,
+  createBookieRegistry,
+  createBookieTopology,
+  createLedgerRecords,
+  type LedgerRecords,
+  type MetadataStore,
+} from '@daybook/metadata';
 import type { Logger } from '@daybook/runtime';
 import { SimClock, type SimRandom } from '@daybook/runtime/sim';
 import type { NodeSession } from './node-session.js';
@@ -17,6 +25,8 @@ export interface ClientRun {
   readonly registry: BookieRegistry;
   readonly records: LedgerRecords;
   readonly pool: BookiePool;
+  /** Where bookies stand, in worlds with racks. */
+  readonly topology: BookieTopology | undefined;
   readonly client: LedgerClient;
   readonly logs: ManagedLedgers;
   readonly logger: Logger;
@@ -96,6 +106,7 @@ export class ClientNode {
     const store = mutation?.store?.(session) ?? session;
     const logger = world.logger(name);
     const registry = await untilThere(clock, () => createBookieRegistry(store, { clock }));
+    const topology = world.racksCount === 0 ? undefined : await untilThere(clock, () => createBookieTopology(store, { logger }));
     const connect = world.network.connectFrom(this.name, clock);
     const pool = new BookiePool({
       clock,
@@ -109,7 +120,16 @@ export class ClientNode {
     });
     const stored = createLedgerRecords(store);
     const records = mutation?.records?.(stored) ?? stored;
-    const client = createLedgerClient({ clock, random, records, registry, bookies: pool, logger, options: world.clientOptions });
+    const client = createLedgerClient({
+      clock,
+      random,
+      records,
+      registry,
+      bookies: pool,
+      ...(topology && { topology }),
+      logger,
+      options: world.clientOptions,
+    });
     const logs = createManagedLedgers({ clock, random, store, ledgers: client, registry, logger, settings: world.logSettings });
     const isAlive = () => clock.state !== 'stopped';
     await this.#script({
@@ -121,6 +141,7 @@ export class ClientNode {
       registry,
       records,
       pool,
+      topology,
       client,
       logs,
       logger,
@@ -132,6 +153,7 @@ export class ClientNode {
     await logs.close();
     await client.close();
     pool.close();
+    topology?.close();
     registry.close();
     await session.close();
   }

@@ -27,6 +27,8 @@ export async function runClusterWorld(options: WorldOptions): Promise<World> {
   world.bookieLimits = repairBookieLimits;
   world.collectsGarbage = random.fork('garbage').chance(0.5);
   world.claims.collectsGarbage = world.collectsGarbage;
+  const racks = random.fork('racks');
+  if (racks.chance(0.3)) world.racksCount = 2 + below(racks, 2);
   const repair = world.history.add(new Repair(world.history, world.claims));
   world.onWiped = (bookie) => repair.wiped(bookie);
   const losses = new Losses(world, repair);
@@ -42,7 +44,7 @@ export async function runClusterWorld(options: WorldOptions): Promise<World> {
   if (random.chance(0.7)) world.addClient('f1', followerScript(world, directory, workload));
   const log = random.chance(0.7) ? undefined : drawLog(random.fork('log'), workload);
   if (log !== undefined) for (let i = 1; i <= 2; i++) world.addClient(`br${i}`, logScript(world, log));
-  const repairs = drawRepair(random);
+  const repairs = { ...drawRepair(random), ...(world.racksCount > 0 && drawPlacementRepair(racks)) };
   for (let i = 1; i <= 1 + below(random, 2); i++) world.addClient(`ar${i}`, autoRecoveryScript(repairs), { isService: true });
   world.addClient('operator', operatorScript(losses), { isService: true });
   await world.boot();
@@ -73,6 +75,10 @@ function drawRepair(random: SimRandom): AutoRecoveryOptions {
     rwRereplicateBackoffMs: 500,
     repairRoundsMax: 10_000,
   };
+}
+
+function drawPlacementRepair(random: SimRandom): AutoRecoveryOptions {
+  return { auditorPeriodicPlacementPolicyCheckIntervalMs: 3_000, repairedPlacementPolicyNotAdheringBookieEnable: random.chance(0.6) };
 }
 
 function autoRecoveryScript(options: AutoRecoveryOptions): Script {

@@ -91,8 +91,8 @@ export async function repairTools(run: ClientRun): Promise<RepairTools> {
   }
 }
 
-export function partsOf({ clock, random, store, records, registry, pool, client, logger, name }: ClientRun) {
-  return { clock, random, store, records, registry, bookies: pool, ledgers: client, logger, name };
+export function partsOf({ clock, random, store, records, registry, pool, topology, client, logger, name }: ClientRun) {
+  return { clock, random, store, records, registry, bookies: pool, topology, ledgers: client, logger, name };
 }
 
 /** Drains what is lost; begins again after each crash of its own. */

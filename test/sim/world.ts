@@ -1,7 +1,7 @@
 import type { ManagedLedgersSettings } from '@daybook/broker';
 import { defaultLedgerClientOptions, type LedgerClientOptions } from '@daybook/ledger';
-import { initialiseCluster, type MemoryFaults, MemoryTree } from '@daybook/metadata';
-import type { Logger } from '@daybook/runtime';
+import { initialiseCluster, type MemoryFaults, MemoryTree, updateBookieRacks } from '@daybook/metadata';
+import { DaybookError, type Logger } from '@daybook/runtime';
 import { EventQueue, SimClock, type SimRandom } from '@daybook/runtime/sim';
 import { BookieNode, smallBookieLimits } from './bookie-node.js';
 import { Bookies } from './checkers/bookies.js';
@@ -57,6 +57,8 @@ export class World {
   };
   bookieLimits = smallBookieLimits;
   collectsGarbage = false;
+  /** 0: nobody knows where bookies stand. */
+  racksCount = 0;
   readonly logSettings: Partial<ManagedLedgersSettings> = {
     cursorEntriesPerLedgerMax: 20,
     cursorBytesPerLedgerMax: 8 * 1024,
@@ -185,9 +187,24 @@ export class World {
   async boot(): Promise<void> {
     const session = this.openSession(new SimClock(this.queue, { name: 'admin' }));
     await this.queue.complete(initialiseCluster(session, this.queue.random.fork('cluster')));
+    if (this.racksCount > 0) {
+      const { racksCount, bookies } = this;
+      await this.queue.complete(this.#setRacks(session, (place) => place % racksCount));
+      const others = () => void this.#setRacks(session, (place) => Math.floor((place * racksCount) / bookies.length));
+      this.queue.schedule(this.queue.random.fork('racks').between(1_000, 10_000), others, 'bookies move');
+    }
     for (const bookie of this.bookies) bookie.start();
     const isUp = await this.runUntil(() => this.bookies.every((bookie) => bookie.state === 'up'), 30_000);
     if (!isUp) this.history.violate('liveness', 'the bookies did not start');
+  }
+
+  async #setRacks(session: NodeSession, rackOf: (place: number) => number): Promise<void> {
+    const places = this.bookies.map(({ name }, place) => [name, { rack: `/rack${rackOf(place)}`, hostname: '' }] as const);
+    try {
+      await updateBookieRacks(session, () => ({ default: Object.fromEntries(places) }));
+    } catch (error) {
+      if (!(error instanceof DaybookError)) throw error;
+    }
   }
 
   logger(node: string): Logger {
