@@ -42,8 +42,15 @@ function memoryMiB(): { now: number; peak: number } {
   return { now: of('VmRSS'), peak: of('VmHWM') };
 }
 
+function cpuSeconds(): number {
+  const fields = readFileSync(`/proc/${bookie.pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
 function report(what: string): void {
-  console.log(`${what}: ${JSON.stringify(memoryMiB())} MiB (load ${(loadavg()[0] as number).toFixed(1)})`);
+  console.log(`${what}: ${JSON.stringify(memoryMiB())} MiB, ${cpuSeconds()} s of CPU (load ${(loadavg()[0] as number).toFixed(1)})`);
 }
 
 async function appendTo(service: BookieService, ledgerId: number, first: number, count: number): Promise<void> {
@@ -70,6 +77,7 @@ try {
   await until('the bookie is ready', 30_000, () => bookie.output.includes('is ready'));
   report('empty');
   const view = await openView(metadata);
+  await until('the bookie is registered', 30_000, () => view.registry.list().length > 0);
   const service = view.pool.get(view.registry.list()[0]?.bookieId as never)?.service as BookieService;
   const half = Math.ceil(entriesEach / 2);
   await forAll((ledgerId) => appendTo(service, ledgerId, 0, half));

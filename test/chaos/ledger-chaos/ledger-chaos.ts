@@ -30,7 +30,7 @@ export interface LedgerChaosResult {
 }
 
 const wholeBoundMs = 120_000;
-/** While other things go wrong; and limbo begins with a minute in which nothing is decided. */
+/** While other things go wrong. */
 const replaceBoundMs = 300_000;
 
 /**
@@ -75,6 +75,7 @@ class Run {
   readonly #random: () => number;
   readonly #beganMs = performance.now();
   #decommission: Promise<void> | undefined;
+  #limbo: ChaosBookie | undefined;
 
   constructor(options: LedgerChaosOptions, cluster: ChaosCluster, view: View) {
     this.#options = options;
@@ -94,7 +95,7 @@ class Run {
     this.#nemesis.start();
     while (this.#elapsedMs() < endMs) {
       await pause(250);
-      if (this.#elapsedMs() < nextWipeMs || this.#decommission !== undefined) continue;
+      if (this.#elapsedMs() < nextWipeMs || this.#decommission !== undefined || (await this.#isInLimbo())) continue;
       await this.#nemesis.stop();
       await this.#wipe();
       this.#nemesis.start();
@@ -198,14 +199,35 @@ class Run {
   async #refill(bookie: ChaosBookie): Promise<void> {
     bookie.settings.dataIntegrityChecking = true;
     await bookie.node.start();
+    this.#limbo = bookie;
     this.#log(`${bookie.bookieId} is there again with an empty disk, in limbo`);
-    const url = `http://127.0.0.1:${bookie.httpPort}/api/v1/bookie/status`;
-    const ms = await until(`the limbo of ${bookie.bookieId} ends`, replaceBoundMs, async () => {
-      await pause(1_000);
-      const { isLimbo } = (await (await fetch(url)).json()) as { isLimbo: boolean };
-      return !isLimbo;
-    });
-    this.#log(`the limbo of ${bookie.bookieId} is over after ${Math.round(ms)} ms`);
+  }
+
+  /** Of the bookie that was refilled last. */
+  async #isInLimbo(): Promise<boolean> {
+    const bookie = this.#limbo;
+    if (bookie === undefined) return false;
+    try {
+      const reply = await fetch(`http://127.0.0.1:${bookie.httpPort}/api/v1/bookie/status`, { signal: AbortSignal.timeout(2_000) });
+      const { isLimbo } = (await reply.json()) as { isLimbo: boolean };
+      if (isLimbo) return true;
+    } catch {
+      // It may be down just now.
+      return true;
+    }
+    this.#log(`the limbo of ${bookie.bookieId} is over`);
+    this.#limbo = undefined;
+    return false;
+  }
+
+  /** Ledgers that nobody closed keep it in limbo where there is no spare: so only after all were recovered. */
+  async #untilLimboIsOver(): Promise<void> {
+    try {
+      const ms = await until('limbo ends', wholeBoundMs, async () => !(await this.#isInLimbo()));
+      if (ms > 1_000) this.#log(`... ${Math.round(ms)} ms after every ledger was closed and whole`);
+    } catch (error) {
+      this.result.problems.push(`${this.#limbo?.bookieId}: ${String(error)}`);
+    }
   }
 
   async #check(calmMs: number): Promise<void> {
@@ -223,6 +245,7 @@ class Run {
     this.#log(
       `${result.recovered} of ${ledgerIds.length} ledgers were open: recovered in ${result.slowestRecoveryMs} ms at most; all copies are there after ${result.allWholeMs} ms`,
     );
+    await this.#untilLimboIsOver();
     const acknowledged = acknowledgedIn(logFolder);
     for (const [ledgerId, last] of acknowledged) {
       const end = ends.get(ledgerId);
