@@ -185,7 +185,7 @@ async function lifeUntilCrash(t: Test, operations: number, pair: (typeof faultPa
 t.test(
   'checkpoints with full directories: crash at every disk operation, then a start without another directory → nothing is lost or called absent',
   async (t) => {
-    const { step, offset } = crashPoints(t, 60);
+    const { step, offset } = crashPoints(t, 100);
     for (const pair of faultPairs) {
       for (const keep of ['none', 'random'] as const) {
         let operations = offset;

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { runBookieLife } from './testing/bookie-life.js';
 import { BookieModel } from './testing/bookie-model.js';
+import { crashPoints } from './testing/crash-points.js';
 import { SimBookie } from './testing/sim-bookie.js';
 
 /** A short life that touches everything: batches in flight together, a fence, sealed logs, journal files rolled and recycled, a flush. */
@@ -44,10 +45,11 @@ async function lifeUntilCrash(seed: string, operations: number, keep: 'random' |
 }
 
 t.test('bookie: power cut at every disk operation, and again while starting → nothing acknowledged is lost, fences stay', async (t) => {
+  const { step, offset } = crashPoints(t, 2);
   for (const keep of ['random', 'none'] as const) {
-    let operations = keep === 'none' ? 0 : 1;
-    while (!(await lifeUntilCrash(`${keep} ${operations}`, operations, keep))) operations += 2;
-    t.ok(operations > 100, `${operations / 2} crash points`);
+    let operations = offset;
+    while (!(await lifeUntilCrash(`${keep} ${operations}`, operations, keep))) operations += step;
+    t.ok(operations > 100, `${operations} operations, every ${step}. a crash point`);
   }
 });
 

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { BookieModel } from './testing/bookie-model.js';
+import { crashPoints } from './testing/crash-points.js';
 import { SimBookie, type SimBookieOptions } from './testing/sim-bookie.js';
 
 const ledgerDirectories = ['/data/one', '/data/two', '/data/three'];
@@ -25,7 +26,8 @@ async function life(sim: SimBookie, model: BookieModel): Promise<void> {
 }
 
 t.test('power cut at every disk operation, several journals and directories → nothing acknowledged is lost, fences stay', async (t) => {
-  for (let operations = 0; ; operations += 3) {
+  const { step, offset } = crashPoints(t, 3);
+  for (let operations = offset; ; operations += step) {
     const sim = make({ seed: operations });
     const model = new BookieModel();
     const starting = sim.begin();
@@ -43,14 +45,15 @@ t.test('power cut at every disk operation, several journals and directories → 
     await model.verify(sim);
     await sim.close();
     if (isComplete) {
-      t.ok(operations > 150, `${operations / 3} crash points`);
+      t.ok(operations > 150, `${operations} operations, every ${step}. a crash point`);
       return;
     }
   }
 });
 
 t.test('directory that fails at every disk operation in turn → the bookie goes on, and nothing acknowledged is lost', async (t) => {
-  for (let failAt = 0; ; failAt += 7) {
+  const { step, offset } = crashPoints(t, 7);
+  for (let failAt = offset; ; failAt += step) {
     const sim = make({ seed: failAt });
     const model = new BookieModel();
     await sim.start();
@@ -73,7 +76,7 @@ t.test('directory that fails at every disk operation in turn → the bookie goes
     await model.verify(sim);
     await sim.close();
     if (!hasFailed) {
-      t.ok(failAt > 100, `failed at ${failAt / 7} places`);
+      t.ok(failAt > 100, `${failAt} operations, failed at every ${step}.`);
       return;
     }
   }

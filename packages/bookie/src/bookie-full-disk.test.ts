@@ -6,6 +6,7 @@ import type { Bookie } from './bookie-api.js';
 import { bookieMetadata } from './registration.js';
 import { entryOf, testKey } from './testing/batches.js';
 import { BookieModel } from './testing/bookie-model.js';
+import { crashPoints } from './testing/crash-points.js';
 import { SimBookie, type SimBookieOptions } from './testing/sim-bookie.js';
 import { SimLedgers } from './testing/sim-ledgers.js';
 
@@ -23,7 +24,8 @@ function make(options: SimBookieOptions = {}): SimBookie {
 }
 
 t.test('full disk: filled to the last byte after every operation of a life → nothing stops, nothing is lost, writable again by itself', async (t) => {
-  for (let fillAt = 0; ; fillAt += 3) {
+  const { step, offset } = crashPoints(t, 3);
+  for (let fillAt = offset; ; fillAt += step) {
     const sim = make({ seed: fillAt });
     const model = new BookieModel();
     await sim.start();
@@ -58,7 +60,7 @@ t.test('full disk: filled to the last byte after every operation of a life → n
     await model.verify(sim);
     await sim.close();
     if (!isFilled) {
-      t.ok(fillAt > 60, `filled at ${fillAt / 3} places`);
+      t.ok(fillAt > 60, `${fillAt} operations, filled at every ${step}.`);
       return;
     }
   }
@@ -350,4 +352,42 @@ t.test('full disk: an append that was refused → its entries are listed only wh
     t.ok(last(after.runs) >= last(before.runs), `${roomBytes} bytes of room: listed up to ${last(before.runs)}, then up to ${last(after.runs)}`);
     await sim.close();
   }
+});
+
+t.test('full disk with much in the write cache → flushes do not use up what was kept back: fences go on, and checkpoints', async (t) => {
+  const sim = make({
+    limits: {
+      batchBytesMax: 64 * 1024,
+      journalCommitBytesMax: 64 * 1024,
+      journalQueueBytesMax: 1 << 20,
+      heldAppendsBytesMax: 1 << 20,
+      writeCacheBytesMax: 16 << 20,
+      logBytesMax: 16 << 20,
+      journalFileBytesMax: 16 << 20,
+      journalPrefillBytes: 4096,
+      diskReserveBytes: 1 << 20,
+      flushIntervalMs: 3000,
+    },
+  });
+  sim.disk.setCapacityBytes(100 << 20);
+  await sim.start();
+  await sim.queue.runFor(10_000);
+  for (let first = 0; first < 600; first += 10) t.equal(await sim.append({ ledger: 1, first, count: 10, bytes: 5000 }), 'OK');
+  // Whatever is free now is taken by others.
+  sim.disk.setCapacityBytes(await used(sim));
+  for (let round = 0; round < 20; round++) {
+    await sim.append({ ledger: 2, first: round, count: 10, bytes: 5000 });
+    await sim.queue.runFor(1000);
+    const { code } = await sim.fence(100 + round, testKey);
+    if (code === 'IO_ERROR') t.fail(`fence ${round}: ${code}`);
+  }
+  t.equal(sim.bookie?.isReadOnly, true);
+  sim.disk.setCapacityBytes(roomy);
+  await sim.queue.runFor(10_000);
+  t.equal(sim.bookie?.isReadOnly, false);
+  t.equal(await sim.append({ ledger: 1, first: 600, count: 1 }), 'OK');
+  await sim.restart('none');
+  for (let id = 0; id <= 600; id += 20) t.equal((await sim.read(1, [id])).code, 'OK');
+  for (let round = 0; round < 20; round++) t.equal(await sim.append({ ledger: 100 + round, first: 0, count: 1 }), 'FENCED');
+  await sim.close();
 });

@@ -78,6 +78,7 @@ export class JournalFile {
 
   async #fill(needed: number): Promise<void> {
     const { bytesMax, prefillBytes } = this.#options;
+    if (prefillBytes === 0) return;
     const to = Math.min(bytesMax, needed + prefillBytes);
     this.#zeros ??= Buffer.alloc(Math.min(prefillBytes, 1 << 20));
     try {

@@ -66,6 +66,8 @@ export class Journal {
   #timer: Timer | undefined;
   #isScheduled = false;
   #running: Promise<void> | undefined;
+  /** The next file is not filled ahead: what room there is, is for records. */
+  #isOutOfRoom = false;
   /** Since the last commit: at the second one nothing more is tried. */
   #fullCount = 0;
 
@@ -249,7 +251,9 @@ export class Journal {
     const previous = this.#previous;
     const fileId = Math.max(previous?.fileId ?? 0, directory.fileIds.at(-1) ?? 0) + 1;
     const header = { fileId, previousFileId: previous?.fileId ?? 0, previousEnd: previous?.offset ?? 0 };
-    const file = await JournalFile.create(this.#fileOptions(), header, directory.takeSpare());
+    const options = this.#fileOptions();
+    this.#isOutOfRoom = false;
+    const file = await JournalFile.create(options, header, directory.takeSpare());
     directory.noteCreated(fileId);
     this.#file = file;
     this.#fileSinceMs = clock.monoMs();
@@ -258,7 +262,7 @@ export class Journal {
 
   #fileOptions(): JournalFileOptions {
     const { disk, directory, fileBytesMax, prefillBytes, syncEachWrite } = this.#options;
-    return { disk, directory: directory.path, bytesMax: fileBytesMax, prefillBytes, syncEachWrite };
+    return { disk, directory: directory.path, bytesMax: fileBytesMax, prefillBytes: this.#isOutOfRoom ? 0 : prefillBytes, syncEachWrite };
   }
 
   /**
@@ -268,6 +272,7 @@ export class Journal {
    */
   async #relieve(error: unknown, group: readonly Queued[]): Promise<void> {
     await this.#endFile();
+    this.#isOutOfRoom = true;
     const isLastTry = ++this.#fullCount > 1 || this.#state === 'failed';
     const waiting = [...group, ...this.#queue];
     const hasHope = ({ isPriority }: Queued): boolean => isPriority && !isLastTry;

@@ -243,7 +243,7 @@ export class Compactor {
     const { storage, logger } = this.#options;
     const { compacted } = storage.entryLogs;
     if (compacted !== undefined && (await this.#fits(use, compacted.directory))) return true;
-    const directory = await storage.entryLogs.emptiestDirectory();
+    const directory = await storage.emptiestDirectory();
     if (directory === compacted?.directory || !(await this.#fits(use, directory))) {
       logger.warn({ directory, liveBytes: use.liveBytes }, 'no entry log is compacted: there is too little space to copy what is live');
       return false;

@@ -1,6 +1,6 @@
 import { bookieErrors } from '../errors.js';
 import type { LogExtent } from './checkpoint-format.js';
-import { decodeLogRecord } from './entry-log-format.js';
+import { isLogRecord } from './entry-log-format.js';
 import type { Run } from './index-format.js';
 import { forEachRun } from './index-table.js';
 import type { LedgerCache } from './ledger-cache.js';
@@ -138,19 +138,31 @@ function copyChunk(
 ): { used: number; damaged: DamagedRecord[] } {
   let used = 0;
   const damaged: DamagedRecord[] = [];
+  const record = { start: 0, end: 0 };
+  /** Of the intact records that were not copied yet: they lie one behind another. */
+  let from = 0;
+  const copyUpTo = (end: number): void => {
+    if (end > from) used += to.read.copy(to.write, used, from, end);
+  };
   for (const { ledgerId, firstEntryId, count, positions, at } of chunk.runs) {
     for (let i = 0; i < count; i++) {
       const start = (positions[at + i] as number) - chunk.start;
-      const end = (positions[at + i + 1] as number) - chunk.start;
-      const record = to.read.subarray(start, end);
-      if (record.length !== end - start || decodeLogRecord(record, ledgerId, firstEntryId + i) === undefined) {
+      if (start !== record.end) {
+        copyUpTo(record.end);
+        from = start;
+      }
+      record.start = start;
+      record.end = (positions[at + i + 1] as number) - chunk.start;
+      if (!isLogRecord(to.read, record, ledgerId, firstEntryId + i)) {
         damaged.push({ ledgerId, entryId: firstEntryId + i, position: chunk.start + start });
+        copyUpTo(start);
+        from = record.end;
         continue;
       }
-      record.copy(to.write, used);
-      to.built.add(ledgerId, firstEntryId + i, to.position + used, to.position + used + record.length);
-      used += record.length;
+      const position = to.position + used + start - from;
+      to.built.add(ledgerId, firstEntryId + i, position, position + record.end - start);
     }
   }
+  copyUpTo(record.end);
   return { used, damaged };
 }

@@ -68,9 +68,13 @@ export function encodeLogRecord(target: Buffer, at: number, entry: { source: Buf
 
 /** The entry in the record `bytes`, if the record is whole and is that of this very entry. */
 export function decodeLogRecord(bytes: Buffer, ledgerId: number, entryId: number): Buffer | undefined {
-  if (bytes.length < logRecordHeaderBytes + entryHeaderBytes) return undefined;
-  if (bytes.readUInt32BE(4) !== bytes.length - logRecordHeaderBytes) return undefined;
-  if (readId(bytes, 8) !== ledgerId || readId(bytes, 16) !== entryId) return undefined;
-  if (crc32c(bytes.subarray(4)) !== bytes.readUInt32BE(0)) return undefined;
-  return bytes.subarray(logRecordHeaderBytes);
+  return isLogRecord(bytes, { start: 0, end: bytes.length }, ledgerId, entryId) ? bytes.subarray(logRecordHeaderBytes) : undefined;
+}
+
+/** Whether the record of this very entry, whole, fills `bytes[start, end)`. */
+export function isLogRecord(bytes: Buffer, { start, end }: { start: number; end: number }, ledgerId: number, entryId: number): boolean {
+  if (end > bytes.length || end - start < logRecordHeaderBytes + entryHeaderBytes) return false;
+  if (bytes.readUInt32BE(start + 4) !== end - start - logRecordHeaderBytes) return false;
+  if (readId(bytes, start + 8) !== ledgerId || readId(bytes, start + 16) !== entryId) return false;
+  return crc32c(bytes.subarray(start + 4, end)) === bytes.readUInt32BE(start);
 }

@@ -16,6 +16,9 @@ import { OpenIndex } from './open-index.js';
 import { readWholeFile } from './replace-file.js';
 import { syncOrFail } from './sync-or-fail.js';
 
+/** What compaction writes is synced after so much, too, long before it is committed. */
+const syncStepBytes = 4 << 20;
+
 interface Places {
   disk: Disk;
   directory: string;
@@ -42,6 +45,7 @@ export class OpenLog {
   #indexBytes: number;
   #writtenTo: number;
   #isTorn = false;
+  #unsyncedBytes = 0;
 
   private constructor(place: Places, files: { log: DiskFile; index: DiskFile }, bytes: { log: number; index: number }) {
     this.logId = place.logId;
@@ -122,6 +126,9 @@ export class OpenLog {
     this.#requireWritable();
     await this.#log.writeAt(this.#writtenTo, records);
     this.#writtenTo += records.length;
+    this.#unsyncedBytes += records.length;
+    // Slowly written: its commit should not push out all of it at once, while journals wait for the same disk.
+    if (this.isCompacted && this.#unsyncedBytes >= syncStepBytes) await this.#sync(this.#log);
   }
 
   /**
@@ -151,7 +158,7 @@ export class OpenLog {
   /** As {@link rollBack}, and gives the space back. */
   async trim(): Promise<void> {
     this.rollBack();
-    if (!this.#isWritable()) return;
+    if (this.#isTorn || !this.#isWritable()) return;
     await this.#log.truncate(this.#logBytes);
     await this.#indexFile.truncate(this.#indexBytes);
   }
@@ -177,6 +184,7 @@ export class OpenLog {
 
   async #sync(...files: DiskFile[]): Promise<void> {
     this.#isTorn = true;
+    this.#unsyncedBytes = 0;
     await syncOrFail(() => Promise.all(files.map((file) => file.sync())));
     this.#isTorn = false;
   }

@@ -23,6 +23,8 @@ export interface EntryLogsOptions {
   /** Called in the turn in which a log is sealed: from then on its ledgers are found there. Not for those that are sealed already at start. */
   onSealed(log: LogExtent, ledgers: readonly LedgerRow[]): void;
   onDamaged(logId: number, why: string): void;
+  /** Kept back on a disk, and given away when it is full. */
+  reserveBytes: number;
 }
 
 /**
@@ -283,11 +285,23 @@ export class EntryLogs {
     this.#options.onDamaged(log.logId, why);
   }
 
-  /** What a flush wrote since the last commit did not work out: it is forgotten, and the log with it if it cannot be trusted any more. */
-  rollBack(): void {
+  /**
+   * What a flush wrote since the last commit did not work out: it is forgotten, and its space given back, as somebody else may need it more; and the log
+   * with it if it cannot be trusted any more.
+   */
+  async rollBack(): Promise<void> {
     this.#flushingTo = this.current?.directory ?? this.#flushingTo;
-    this.current?.rollBack();
+    await this.current?.trim().catch((error: unknown) => {
+      if (!(error instanceof DaybookError)) throw error;
+    });
     if (this.current?.isTorn) this.#abandon(this.current);
+  }
+
+  /** Before a flush of so many bytes. Rejects with `DISK_FULL`, see {@link LedgerDirectories.requireRoom}. */
+  async requireRoom(bytes: number): Promise<void> {
+    const { directories, reserveBytes } = this.#options;
+    this.#flushingTo = this.current?.directory ?? (await directories.emptiest());
+    await directories.requireRoom(this.#flushingTo, bytes, reserveBytes);
   }
 
   /**
@@ -365,11 +379,6 @@ export class EntryLogs {
     const { disk, files, directories } = this.#options;
     const directory = files.directoryOf(logId);
     return { disk, directory, logId, isCompacted, isWritable: () => !directories.isStopped && !directories.hasFailed(files.directoryOf(logId)) };
-  }
-
-  /** Where the next log for compaction goes. */
-  emptiestDirectory(): Promise<string> {
-    return this.#options.directories.emptiest();
   }
 
   async #directoryFor(isCompacted: boolean): Promise<string> {

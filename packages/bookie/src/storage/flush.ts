@@ -37,7 +37,7 @@ export async function flushHalf(half: WriteCacheHalf, logs: EntryLogs, limits: F
     }
     await writer.commit();
   } catch (error) {
-    logs.rollBack();
+    await logs.rollBack();
     throw error;
   }
 }

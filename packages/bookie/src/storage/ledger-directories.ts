@@ -1,5 +1,6 @@
 import { DaybookError, type Disk, diskErrors } from '@daybook/runtime';
 import { bookieErrors } from '../errors.js';
+import { reserveBytesFor } from './disk-usage.js';
 
 export interface FailedDirectory {
   path: string;
@@ -59,6 +60,16 @@ export class LedgerDirectories {
 
   hasRoom(path: string): boolean {
     return !this.#full.has(path) && !this.hasFailed(path);
+  }
+
+  /**
+   * In a directory that is full as far as is known, something large only begins when it leaves room for fences and checkpoints: else it would use up in vain
+   * what was kept back for them and given away. Rejects with `DISK_FULL`.
+   */
+  async requireRoom(path: string, bytes: number, reserveBytes: number): Promise<void> {
+    if (this.hasRoom(path) || this.hasFailed(path)) return;
+    const { freeBytes, totalBytes } = await this.#disk.usage(path);
+    if (freeBytes < bytes + reserveBytesFor(totalBytes, reserveBytes) / 2) throw diskErrors.FULL(path);
   }
 
   /** False when the error is none of a directory's own, or this is the last one that works: then the error is the bookie's. */

@@ -38,6 +38,7 @@ export interface LedgerStorageOptions {
   logBytesMax: number;
   openIndexBytesMax: number;
   openFilesMax: number;
+  diskReserveBytes: number;
   /** An entry cannot be read any more, from any copy. */
   onBadEntry?(bad: FoundBadEntry): void;
   onDamagedIndex?(logId: number): void;
@@ -246,6 +247,7 @@ export class LedgerStorage implements ScrubbedStorage {
   async #writeSomewhere(half: WriteCacheHalf): Promise<void> {
     for (;;) {
       try {
+        await this.entryLogs.requireRoom(half.bytes);
         return await flushHalf(half, this.entryLogs, this.#options, (ledgerId) => this.states.has(ledgerId));
       } catch (error) {
         const left = this.entryLogs.leaveDirectory(error);
@@ -320,6 +322,11 @@ export class LedgerStorage implements ScrubbedStorage {
     return this.entryLogs.retry(logId);
   }
 
+  /** Where the next log for compaction goes. */
+  emptiestDirectory(): Promise<string> {
+    return this.#options.directories.emptiest();
+  }
+
   isWritable(directory: string): boolean {
     const { directories } = this.#options;
     return !directories.isStopped && !directories.hasFailed(directory);
@@ -387,7 +394,10 @@ async function openLogs(options: LedgerStorageOptions, parts: LogParts): Promise
     );
     options.onDamagedIndex?.(logId);
   };
-  logs = await EntryLogs.load({ disk, directories, files, cache, onSealed: (log, rows) => map.addLog(log, rows), onDamaged }, parts.latest);
+  logs = await EntryLogs.load(
+    { disk, directories, files, cache, onSealed: (log, rows) => map.addLog(log, rows), onDamaged, reserveBytes: options.diskReserveBytes },
+    parts.latest,
+  );
   await map.load(logs.sealed());
   return { map, logs };
 }

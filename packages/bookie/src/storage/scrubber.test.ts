@@ -3,6 +3,7 @@ import { SimRandom } from '@daybook/runtime/sim';
 import t from 'tap';
 import type { Bookie } from '../bookie-api.js';
 import { entryOf } from '../testing/batches.js';
+import { crashPoints } from '../testing/crash-points.js';
 import { SimBookie, type SimBookieOptions } from '../testing/sim-bookie.js';
 import type { ScrubReport } from './scrubber.js';
 
@@ -145,7 +146,8 @@ for (const damage of ['flip', 'remove', 'truncate'] as const) {
   t.test(
     `index of a sealed log, ${damage} while stopped → the bookie starts, rebuilds it, and is certain again; power cut at every step`,
     async (t) => {
-      for (let crashAt = 0; ; crashAt += 2) {
+      const { step, offset } = crashPoints(t, 2);
+      for (let crashAt = offset; ; crashAt += step) {
         const sim = await filled({ seed: crashAt });
         await sim.close();
         const disk = sim.stoppedDisk();
@@ -171,7 +173,7 @@ for (const damage of ['flip', 'remove', 'truncate'] as const) {
         if ((await unserved(sim)).length > 0) t.fail(`crash at ${crashAt}: not there after another start`);
         await sim.close();
         if (isComplete) {
-          t.ok(crashAt > 5, `${crashAt / 2} crash points`);
+          t.ok(crashAt > 5, `${crashAt} operations, every ${step}. a crash point`);
           break;
         }
       }
