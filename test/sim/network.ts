@@ -142,13 +142,15 @@ export class Network {
     return this.random.between(this.faults.delayMsMin, this.faults.delayMsMax) + this.link(from, to).slowedByMs;
   }
 
-  maybeFlipped<Reply>(reply: Reply): Reply {
-    if (!this.random.chance(this.faults.flipChance)) return reply;
+  received<Reply>(bytes: Buffer, decode: (bytes: Buffer) => Reply): Reply {
+    if (!this.random.chance(this.faults.flipChance)) return decode(bytes);
+    // A copy: the same message may have arrived already, and its entries be in use.
+    const reply = decode(Buffer.from(bytes));
     const { entries = [], lastEntry, entry } = reply as { entries?: Buffer[]; lastEntry?: Buffer; entry?: Buffer };
     const all = [...entries, lastEntry, entry].filter((bytes) => bytes !== undefined);
-    const bytes = all[below(this.random, all.length)];
-    const at = below(this.random, bytes?.length ?? 0);
-    if (bytes?.[at] !== undefined) bytes[at] ^= 1 << below(this.random, 8);
+    const flipped = all[below(this.random, all.length)];
+    const at = below(this.random, flipped?.length ?? 0);
+    if (flipped?.[at] !== undefined) flipped[at] ^= 1 << below(this.random, 8);
     return reply;
   }
 
@@ -341,7 +343,7 @@ class Connection implements BookieConnection, BookieService {
           void call.serve(listener, call.method.requestDeserialize(bytes)).then((result) => {
             if (listener.clock.state === 'stopped') return;
             const replyBytes = call.method.responseSerialize(result);
-            reply(`${call.name} reply`, () => answer(network.maybeFlipped(call.method.responseDeserialize(replyBytes))));
+            reply(`${call.name} reply`, () => answer(network.received(replyBytes, call.method.responseDeserialize)));
           });
         });
       });
