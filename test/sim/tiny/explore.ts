@@ -49,7 +49,7 @@ const forksMax = 150_000;
  * was seen before. Places are taken from all over, so that a limit leaves no large part untouched. Ends at the first violation.
  */
 export function explore(first: TinyWorld, { runsMax, isTimeOver = () => false }: ExploreLimits): Exploration {
-  const seen = new Set<string>();
+  const seen = new Set<number>();
   const forks: Fork[] = [];
   const result: Exploration = { runs: 0, states: 0, isExhausted: false, depthMax: 0, violation: undefined };
   let next: Start | undefined = { world: first.clone(), trail: undefined };
@@ -70,13 +70,13 @@ interface Start {
 }
 
 /** One run to its end. */
-function runOn(from: Start, forks: Fork[], seen: Set<string>): { violation?: string; trail: Trail | undefined; depth: number } {
+function runOn(from: Start, forks: Fork[], seen: Set<number>): { violation?: string; trail: Trail | undefined; depth: number } {
   let { world, trail } = from;
   for (let depth = trail?.depth ?? 0; ; depth++) {
     if (world.violation !== undefined) return { violation: world.violation, trail, depth };
-    const fingerprint = world.fingerprint();
-    if (seen.has(fingerprint)) return { trail, depth };
-    seen.add(fingerprint);
+    const before = seen.size;
+    seen.add(digestOf(world.fingerprint()));
+    if (seen.size === before) return { trail, depth };
     const count = world.choicesCount();
     if (count === 0) return { trail, depth };
     if (count > 1) {
@@ -105,6 +105,19 @@ function nextOf(forks: Fork[], runs: number): Start | undefined {
     return { world, trail: { before: fork.trail, taken, depth: (fork.trail?.depth ?? 0) + 1 } };
   }
   return undefined;
+}
+
+/** 53 bits of a text: among a million states, two that differ are taken for the same with a chance of 1 in 20,000. */
+function digestOf(text: string): number {
+  let [low, high] = [0x811c9dc5, 0x9e3779b9];
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    low = Math.imul(low ^ code, 0x01000193);
+    high = Math.imul(((high << 15) | (high >>> 17)) ^ code, 0xcc9e2d51);
+  }
+  low = Math.imul(low ^ (low >>> 15), 0x85ebca6b);
+  high = Math.imul(high ^ (high >>> 13), 0xc2b2ae35);
+  return (low >>> 0) * 0x20_0000 + ((high ^ (high >>> 16)) >>> 11);
 }
 
 function stepsOf(first: TinyWorld, trail: Trail | undefined): string[] {

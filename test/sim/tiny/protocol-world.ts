@@ -17,7 +17,8 @@ interface Client {
 /** One ledger, its writer and those who recover it, over the real state machines; every message waits until it is chosen. */
 export class ProtocolWorld implements TinyWorld, TinyNet {
   readonly options: ProtocolOptions;
-  readonly bookies: readonly TinyBookie[];
+  /** Shared with the worlds this one was made of; whoever changes one puts a copy in its place. */
+  bookies: readonly TinyBookie[];
   readonly writer: TinyWriter;
   readonly recoverers: readonly TinyRecoverer[];
   record: LedgerMetadata;
@@ -32,7 +33,7 @@ export class ProtocolWorld implements TinyWorld, TinyNet {
   constructor(options: ProtocolOptions, from?: ProtocolWorld) {
     this.options = options;
     if (from !== undefined) {
-      this.bookies = from.bookies.map((bookie) => bookie.clone());
+      this.bookies = from.bookies;
       this.record = from.record;
       this.version = from.version;
       this.violation = from.violation;
@@ -142,8 +143,7 @@ export class ProtocolWorld implements TinyWorld, TinyNet {
     this.#messages = this.#messages.filter((other) => other !== message);
     const client = this.#clientOf(message);
     if (message.reply === undefined) {
-      const bookie = this.bookies.find(({ id }) => id === message.bookie) as TinyBookie;
-      const reply = bookie.serve(message, this.options);
+      const reply = this.#changing(message.bookie).serve(message, this.options);
       if (message.isGivenUp !== true) this.#messages.push({ ...message, reply });
     } else client.heard(message);
     this.#tidy();
@@ -164,7 +164,15 @@ export class ProtocolWorld implements TinyWorld, TinyNet {
 
   #forget(bookie: TinyBookie): void {
     this.#amnesias++;
-    bookie.forget(this.options.defect !== 'amnesia without limbo');
+    this.#changing(bookie.id).forget(this.options.defect !== 'amnesia without limbo');
+  }
+
+  /** An own copy of a bookie. */
+  #changing(id: string): TinyBookie {
+    const place = this.bookies.findIndex((bookie) => bookie.id === id);
+    const copy = (this.bookies[place] as TinyBookie).clone();
+    this.bookies = this.bookies.with(place, copy);
+    return copy;
   }
 
   #clientOf(message: Message): Client {

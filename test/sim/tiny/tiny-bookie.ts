@@ -44,6 +44,7 @@ export class TinyBookie {
   readonly everHeld = new Set<number>();
   #isFenced = false;
   readonly #lacs = new Map<number, number>();
+  #fingerprint: string | undefined;
 
   constructor(id: string) {
     this.id = id as BookieId;
@@ -58,7 +59,13 @@ export class TinyBookie {
     return copy;
   }
 
+  /** As it is now: asked for when it does not change any more. */
   fingerprint(): string {
+    this.#fingerprint ??= this.#describe();
+    return this.#fingerprint;
+  }
+
+  #describe(): string {
     let text = `${this.isLimbo ? 'L' : ''}${this.#isFenced ? 'F' : ''}`;
     for (let entryId = 0; entryId < 3; entryId++) text += `${this.everHeld.has(entryId) ? '+' : ''}${this.#lacs.get(entryId) ?? '_'},`;
     return text;

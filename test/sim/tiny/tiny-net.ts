@@ -35,5 +35,18 @@ export interface Choice {
 
 /** In which segments a bookie stands. */
 export function placesIn(record: LedgerMetadata | undefined, bookieId: BookieId): string {
-  return record === undefined ? '' : record.segments.map(({ firstEntryId, ensemble }) => (ensemble.includes(bookieId) ? firstEntryId : '')).join(',');
+  if (record === undefined) return '';
+  let places = placesOf.get(record);
+  if (places === undefined) {
+    places = new Map();
+    placesOf.set(record, places);
+  }
+  let text = places.get(bookieId);
+  if (text === undefined) {
+    text = record.segments.map(({ firstEntryId, ensemble }) => (ensemble.includes(bookieId) ? firstEntryId : '')).join(',');
+    places.set(bookieId, text);
+  }
+  return text;
 }
+
+const placesOf = new WeakMap<LedgerMetadata, Map<BookieId, string>>();

@@ -60,22 +60,24 @@ export class TinyWriter {
   #change: { index: number; to: BookieId } | undefined;
   #isEnded = false;
 
-  constructor(net: TinyNet) {
+  constructor(net: TinyNet, from?: TinyWriter) {
     this.#net = net;
     this.#record = net.record;
+    if (from !== undefined) {
+      this.state = cloneOf(from.state);
+      this.confirmed = from.confirmed;
+      this.#record = from.#record;
+      this.#version = from.#version;
+      this.#change = from.#change;
+      this.#isEnded = from.#isEnded;
+      return;
+    }
     const members = net.record.segments[0]?.ensemble.map((bookieId) => ({ bookieId, incarnation: '1' })) ?? [];
     this.state = newWriterState({ sizes: sizesOf(net.options), limits: noLimits, members, lastConfirmed: -1, lengthConfirmed: 0, nowMs: 0 });
   }
 
   clone(net: TinyNet): TinyWriter {
-    const copy = new TinyWriter(net);
-    copy.state = cloneOf(this.state);
-    copy.confirmed = this.confirmed;
-    copy.#record = this.#record;
-    copy.#version = this.#version;
-    copy.#change = this.#change;
-    copy.#isEnded = this.#isEnded;
-    return copy;
+    return new TinyWriter(net, this);
   }
 
   fingerprint(): string {
