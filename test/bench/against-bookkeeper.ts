@@ -196,6 +196,8 @@ const comparison = new Comparison([
   await startDaybook(bookiesCount),
   ...(values.peer === undefined ? [] : [await startBookKeeper(values.peer, bookiesCount)]),
 ]);
+// Whatever ends it ends what it started.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void comparison.end().finally(() => process.exit(1)));
 try {
   for (const part of parts) await steps[part]?.(comparison);
 } finally {

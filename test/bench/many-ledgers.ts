@@ -36,6 +36,9 @@ const bookie = new ChildProgram(process.execPath, [
   ...ports,
 ]);
 
+// Whatever ends it ends what it started.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void zookeeper.stop().finally(() => process.exit(1)));
+
 function memoryMiB(): { now: number; peak: number } {
   const status = readFileSync(`/proc/${bookie.pid}/status`, 'utf8');
   const of = (name: string): number => Math.round(Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1] ?? 0) / 1024);

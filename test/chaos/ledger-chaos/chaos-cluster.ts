@@ -22,6 +22,8 @@ export class ChaosNode {
   /** Ends that nobody asked for. */
   readonly crashes: string[] = [];
   #isExpectedToEnd = true;
+  /** Where it tells of itself over HTTP. */
+  httpUrl = '';
 
   constructor(name: string, make: (life: number) => ChildProgram, readyText?: string) {
     this.name = name;
@@ -58,6 +60,7 @@ export class ChaosNode {
     if (text === undefined) return true;
     await until(`${this.name} is ready`, 60_000, () => !child.isRunning || child.output.includes(text));
     this.#isExpectedToEnd = false;
+    this.httpUrl = /http:\/\/[\d.]+:\d+/.exec(child.output)?.[0] ?? '';
     return child.isRunning;
   }
 
@@ -129,7 +132,16 @@ export class ChaosCluster {
     this.logFolder = join(options.folder, 'logged');
     this.#options = options;
     mkdirSync(this.logFolder, { recursive: true });
+    process.once('exit', this.#killZooKeeper);
   }
+
+  readonly #killZooKeeper = (): void => {
+    try {
+      if (this.zookeeper.pid !== undefined) process.kill(this.zookeeper.pid, 'SIGKILL');
+    } catch {
+      // It is dead already.
+    }
+  };
 
   static async start(options: ClusterOptions): Promise<ChaosCluster> {
     const cluster = new ChaosCluster(await ZooKeeperServer.start(), options);
@@ -179,6 +191,7 @@ export class ChaosCluster {
     }
     for (const node of [...this.writers, ...this.readers, ...this.autorecovery]) await node.kill();
     await this.zookeeper.stop();
+    process.off('exit', this.#killZooKeeper);
   }
 
   async #startClients(): Promise<void> {

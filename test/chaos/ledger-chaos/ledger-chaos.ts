@@ -136,7 +136,19 @@ class Run {
       });
     } catch (error) {
       this.result.problems.push(`${String(error)}: ${holes.length} ledgers lack copies: ${holes.slice(0, 5).join('; ')}`);
+      await this.#tellOfRepair();
       return wholeBoundMs;
+    }
+  }
+
+  /** Why copies are missing, as those say who should make them. */
+  async #tellOfRepair(): Promise<void> {
+    for (const node of this.#cluster.autorecovery) {
+      const status = await fetch(`${node.httpUrl}/status`).then(
+        (reply) => reply.json(),
+        (error: unknown) => String(error),
+      );
+      this.#log(`${node.name} says: ${JSON.stringify(status)}`);
     }
   }
 

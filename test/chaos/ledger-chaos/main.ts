@@ -9,6 +9,9 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
   },
 });
+// Whatever ends it ends what it started.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
 const { problems, ...figures } = await ledgerChaos({
   seconds: Number(values.seconds),
   bookies: Number(values.bookies),
