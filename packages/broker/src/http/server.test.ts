@@ -219,7 +219,7 @@ t.test('REST: brokers, bookies and probes', async (t) => {
     ['GET', 'bookies/racks-info', undefined, 200, {}],
     ['GET', 'bookies/racks-info/b:3181', undefined, 404, { reason: 'Bookie rack placement configuration not found: b:3181' }],
     ['POST', 'bookies/racks-info/b:3181?group=default', '{"rack":"/eu/1","hostname":"h"}', 204],
-    ['POST', 'bookies/racks-info/c:3181?group=others', '{"rack":"/r2"}', 204],
+    ['POST', 'bookies/racks-info/c:3181?group=others', '{"rack":"/r2","hostname":null}', 204],
     ['GET', 'bookies/racks-info/b:3181', undefined, 200, { rack: '/eu/1', hostname: 'h' }],
     ['POST', 'bookies/racks-info/b:3181?group=others', '{"rack":"/eu/2"}', 204],
     ['GET', 'bookies/racks-info', undefined, 200, { others: { 'c:3181': { rack: '/r2', hostname: '' }, 'b:3181': { rack: '/eu/2', hostname: '' } } }],

@@ -56,7 +56,9 @@ const lengthMax = 255;
 function rackOf(call: Call): BookieRack {
   const body = call.json();
   if (!isJsonObject(body)) throw new Refused(400, 'Say {"rack": "/region/rack", "hostname": "..."}');
-  const { rack, hostname = '' } = body;
+  const { rack } = body;
+  // Pulsar's own tool sends null for one that was not said.
+  const hostname = body.hostname ?? '';
   if (typeof rack !== 'string' || rack.split('/').every((part) => part.trim() === '') || rack.length > lengthMax) {
     throw new Refused(400, "rack name is invalid, it should not be null, empty or '/': /region/rack or /rack");
   }
