@@ -1,4 +1,5 @@
-import { type Exploration, explore } from './explore.js';
+import { type ChainOptions, ChainWorld } from './chain-world.js';
+import { type Exploration, explore, type TinyWorld } from './explore.js';
 import { ProtocolWorld } from './protocol-world.js';
 import type { ProtocolOptions } from './tiny-net.js';
 
@@ -15,45 +16,55 @@ const three: ProtocolOptions = {
 
 export interface TinyCase {
   readonly name: string;
-  readonly options: ProtocolOptions;
+  make(): TinyWorld;
+}
+
+function ledger(name: string, options: ProtocolOptions): TinyCase {
+  return { name, make: () => new ProtocolWorld(options) };
+}
+
+const twoBrokers: ChainOptions = { brokersCount: 2, appendsMax: 1, rolloversMax: 1, opensMax: 2 };
+
+function chain(name: string, options: ChainOptions): TinyCase {
+  return { name, make: () => new ChainWorld(options) };
 }
 
 /** The sizes of the specification's own models: small enough to try everything, large enough to have found defects. */
 export const tinyCases: readonly TinyCase[] = [
-  { name: 'a writer and a recoverer, Qw 2, Qa 2, 1 entry', options: { ...three, bookiesCount: 2, ensembleSize: 2, writeQuorumSize: 2 } },
-  {
-    name: 'the same with a spare bookie and a request given up',
-    options: { ...three, ensembleSize: 2, writeQuorumSize: 2, timeoutsMax: 1 },
-  },
-  {
-    name: 'limbo: 2 bookies, Qw 2, Qa 1, 2 entries, one bookie forgets everything',
-    options: { ...three, bookiesCount: 2, ensembleSize: 2, writeQuorumSize: 2, ackQuorumSize: 1, entriesCount: 2, amnesiasMax: 1 },
-  },
-  { name: 'two recoverers, Qw 2, Qa 2, 1 entry', options: { ...three, bookiesCount: 2, ensembleSize: 2, writeQuorumSize: 2, recoverersCount: 2 } },
-  { name: 'a writer and a recoverer, Qw 3, Qa 2, 1 entry', options: three },
-  { name: 'main protocol: the same with 4 bookies and a request given up', options: { ...three, bookiesCount: 4, timeoutsMax: 1 } },
+  ledger('a writer and a recoverer, Qw 2, Qa 2, 1 entry', { ...three, bookiesCount: 2, ensembleSize: 2, writeQuorumSize: 2 }),
+  chain('a chain of ledgers: two brokers that take a log from each other', twoBrokers),
+  ledger('a ledger with a spare bookie and a request given up', { ...three, ensembleSize: 2, writeQuorumSize: 2, timeoutsMax: 1 }),
+  ledger('limbo: 2 bookies, Qw 2, Qa 1, 2 entries, one bookie forgets everything', {
+    ...three,
+    bookiesCount: 2,
+    ensembleSize: 2,
+    writeQuorumSize: 2,
+    ackQuorumSize: 1,
+    entriesCount: 2,
+    amnesiasMax: 1,
+  }),
+  ledger('two recoverers, Qw 2, Qa 2, 1 entry', { ...three, bookiesCount: 2, ensembleSize: 2, writeQuorumSize: 2, recoverersCount: 2 }),
+  ledger('a writer and a recoverer, Qw 3, Qa 2, 1 entry', three),
+  ledger('main protocol: the same with 4 bookies and a request given up', { ...three, bookiesCount: 4, timeoutsMax: 1 }),
 ];
 
-export interface TinyDefect {
-  readonly name: string;
-  readonly options: ProtocolOptions;
-}
+export type TinyDefect = TinyCase;
 
 /** Defects in the decisions themselves: each breaks a promise in one of the tiny worlds. */
 export const tinyDefects: readonly TinyDefect[] = [
-  { name: 'recovery reads do not fence', options: { ...three, bookiesCount: 2, ensembleSize: 2, writeQuorumSize: 2, defect: 'reads do not fence' } },
-  { name: 'an entry is acknowledged at Qa - 1', options: { ...three, defect: 'Qa - 1' } },
-  { name: 'Qw - Qa negatives count as enough', options: { ...three, defect: 'Qw - Qa negatives' } },
-  { name: 'metadata without compare-and-set', options: { ...three, defect: 'no compare-and-set' } },
-  { name: 'a writer confirms while its ensemble changes', options: { ...three, bookiesCount: 4, timeoutsMax: 1, defect: 'confirms while changing' } },
-  {
-    name: 'a bookie that forgot everything says that there is nothing',
-    options: { ...three, amnesiasMax: 1, defect: 'amnesia without limbo' },
-  },
+  ledger('recovery reads do not fence', { ...three, bookiesCount: 2, ensembleSize: 2, writeQuorumSize: 2, defect: 'reads do not fence' }),
+  ledger('an entry is acknowledged at Qa - 1', { ...three, defect: 'Qa - 1' }),
+  ledger('Qw - Qa negatives count as enough', { ...three, defect: 'Qw - Qa negatives' }),
+  ledger('metadata without compare-and-set', { ...three, defect: 'no compare-and-set' }),
+  ledger('a writer confirms while its ensemble changes', { ...three, bookiesCount: 4, timeoutsMax: 1, defect: 'confirms while changing' }),
+  ledger('a bookie that forgot everything says that there is nothing', { ...three, amnesiasMax: 1, defect: 'amnesia without limbo' }),
+  chain('a log is opened without recovery of its last ledger', { ...twoBrokers, defect: 'opens without recovery' }),
+  chain('the list of ledgers is written without compare-and-set', { ...twoBrokers, defect: 'list without compare-and-set' }),
+  chain('a ledger is written before the list names it', { ...twoBrokers, defect: 'serves before the list is changed' }),
 ];
 
-export function findDefect({ options }: TinyDefect, isTimeOver: () => boolean): Exploration {
-  return explore(new ProtocolWorld(options), { runsMax: Number.POSITIVE_INFINITY, isTimeOver });
+export function findDefect({ make }: TinyDefect, isTimeOver: () => boolean): Exploration {
+  return explore(make(), { runsMax: Number.POSITIVE_INFINITY, isTimeOver });
 }
 
 export interface TinyResult {
@@ -72,10 +83,10 @@ export interface TinyLimits {
 export function* runTinyCases({ runsMax, seconds, nowMs }: TinyLimits): Generator<TinyResult> {
   const endMs = nowMs() + seconds * 1000;
   let runsLeft = runsMax;
-  for (const [place, { name, options }] of tinyCases.entries()) {
+  for (const [place, { name, make }] of tinyCases.entries()) {
     const startMs = nowMs();
     const ownEndMs = startMs + (endMs - startMs) / (tinyCases.length - place);
-    const exploration = explore(new ProtocolWorld(options), { runsMax: runsLeft, isTimeOver: () => nowMs() > ownEndMs });
+    const exploration = explore(make(), { runsMax: runsLeft, isTimeOver: () => nowMs() > ownEndMs });
     runsLeft -= exploration.runs;
     yield { name, exploration, seconds: (nowMs() - startMs) / 1000 };
   }
