@@ -72,7 +72,8 @@ export class Copies {
 
   async #held(ledgerId: LedgerId, bookieId: string): Promise<(entryId: number) => boolean> {
     const reply = await this.#service(bookieId)?.listEntries(ledgerId);
-    const runs = reply?.code === 'OK' ? reply.runs : [];
+    // In limbo a bookie cannot tell what it lacks of a ledger, but what it has.
+    const runs = reply?.code === 'OK' || reply?.code === 'UNKNOWN_LEDGER_STATE' ? reply.runs : [];
     return (entryId) => runs.some(({ first, last }) => first <= entryId && entryId <= last);
   }
 
