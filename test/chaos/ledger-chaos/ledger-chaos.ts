@@ -7,11 +7,16 @@ import { acknowledgedIn, complaintsIn, endsIn, entriesReadIn, tallyOf } from './
 import { Nemesis } from './nemesis.js';
 import { chaosPassword, oneOf, seededRandom } from './shared.js';
 
+/** By the same bookie once nothing names it any more, by another one, or by the same one at once, in limbo. */
+export type Replacement = 'same' | 'other' | 'limbo';
+
 export interface LedgerChaosOptions {
   seconds: number;
   bookies: number;
   /** Of the faults; the processes take their own course. */
   seed: number;
+  /** How wiped bookies are replaced; default: drawn each time. */
+  replace?: Replacement | undefined;
   log(line: string): void;
 }
 
@@ -178,8 +183,10 @@ class Run {
 
   /** One of the ways an operator has: another bookie in its place, the same one once nothing names it any more, or the same one at once, which is then in limbo. */
   async #replace(bookie: ChaosBookie): Promise<void> {
-    const ways = [...(this.#options.bookies > 3 ? ['same'] : []), 'other', ...(this.#options.seconds > 120 ? ['limbo'] : [])];
-    const way = oneOf(this.#random, ways);
+    const ways: Replacement[] = ['other'];
+    if (this.#options.bookies > 3) ways.push('same');
+    if (this.#options.seconds > 120) ways.push('limbo');
+    const way = this.#options.replace ?? oneOf(this.#random, ways);
     if (way === 'limbo') return await this.#refill(bookie);
     const { bookieId } = bookie;
     if (way === 'other') {
