@@ -69,6 +69,8 @@ function commit(): string {
 /** Each 25th seed runs twice: the same seed must give the same trace. */
 const everyNthTwice = 25;
 const stackLinesMax = 20;
+/** Each process has a core of its own: a tenth faster than with helpers that take turns on them. */
+const nodeOptions = ['--single-threaded', '--max-semi-space-size=32', '--min-semi-space-size=32'];
 
 async function reportOf(world: string, seed: number, print?: (line: string) => void): Promise<SeedReport> {
   const run = () => runSeed({ world, seed, ...(print && { print }) });
@@ -158,7 +160,7 @@ async function runInProcesses(given: Options, summary: Summary): Promise<void> {
   const seeds = seedsOf(given, summary);
   await Promise.all(
     Array.from({ length: given.jobs }, async () => {
-      const child = fork(fileURLToPath(import.meta.url), ['--serve']);
+      const child = fork(fileURLToPath(import.meta.url), ['--serve'], { execArgv: nodeOptions });
       try {
         for (const seed of seeds) {
           summary.take(

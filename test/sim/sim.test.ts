@@ -6,7 +6,8 @@ import { seedReport } from './seed-report.js';
 import { explore } from './tiny/explore.js';
 import { findDefect, tinyCases, tinyDefects } from './tiny/tiny-worlds.js';
 
-t.setTimeout(100_000);
+// Ten times as long as it takes: others may use the machine.
+t.setTimeout(600_000);
 watchRejections();
 
 t.test('simulator: some seeds of the world of ledgers → nothing is violated', async (t) => {

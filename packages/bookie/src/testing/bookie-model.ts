@@ -67,11 +67,13 @@ export class BookieModel {
   async read(sim: SimBookie, ledgerId: number, first: number, count: number): Promise<void> {
     const ledger = this.#ledger(ledgerId);
     const mustBeThere = ledger.acknowledged.has(first);
+    // The disk may be mended, and the process gone, when its answer is looked at.
+    const unreadable = this.#unreadable;
     const { bookie } = sim;
     const entryIds = Array.from({ length: count }, (_, i) => (first + i) as EntryId);
     const reply = await sim.service.read({ ledgerId: ledgerId as LedgerId, entryIds, bytesMax: 1500 });
     if (mustBeThere && !ledger.isDeleted) {
-      const codes = ['OK', 'UNAVAILABLE', bookie?.state === 'failed' ? 'IO_ERROR' : this.#unreadable];
+      const codes = ['OK', 'UNAVAILABLE', unreadable, bookie?.state === 'failed' ? 'IO_ERROR' : this.#unreadable];
       assert.ok(codes.includes(reply.code), `acknowledged entry ${first} of ledger ${ledgerId}: ${reply.code}`);
     }
     for (const [i, entry] of reply.entries.entries()) this.#checkEntry(ledgerId, first + i, entry);
