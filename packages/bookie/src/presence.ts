@@ -1,6 +1,7 @@
 import type { RegisteredBookie } from '@daybook/metadata';
 import type { Logger } from '@daybook/runtime';
 import type { BookieMetadata, Registration } from './bookie-api.js';
+import { bookieErrors } from './errors.js';
 
 /** What the cluster is told about this bookie: that it is there, and whether it takes entries. */
 export class Presence {
@@ -15,9 +16,17 @@ export class Presence {
     this.#logger = logger;
   }
 
+  /** Rejects with `BOOKIE_COOKIE_REFUSED` when the bookie was decommissioned while it started. */
   async register(bookie: RegisteredBookie): Promise<void> {
-    this.#registration = await this.#metadata?.register(bookie);
+    if (this.#metadata === undefined) return;
+    this.#registration = await this.#metadata.register(bookie);
     this.#told = bookie.isWritable;
+    // In this order: who deletes a cookie looks for a registration afterwards, so that one of the two notices the other.
+    if ((await this.#metadata.cookies.read(bookie.bookieId)) !== undefined) return;
+    throw bookieErrors.COOKIE_REFUSED(
+      `bookie ${bookie.bookieId} was decommissioned while it started: its cookie is gone`,
+      'Wipe its directories with `daybook shell bookieformat` and start it as a new bookie',
+    );
   }
 
   /** Others learn of it later than the bookie itself: until then they are refused, or do not choose it. Nothing before it is registered. */

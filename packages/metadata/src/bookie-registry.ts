@@ -21,6 +21,8 @@ export interface BookieRegistry {
   /** All bookies known to be up right now, sorted by id. */
   list(): readonly RegisteredBookie[];
   get(bookieId: BookieId): RegisteredBookie | undefined;
+  /** Asks the store, for what must not rest on a list that may be a moment old. */
+  isRegistered?(bookieId: BookieId): Promise<boolean>;
   /** Ids of all bookies that joined the cluster and were not sent away, up or not; for texts that say who is missing. */
   joined?(): readonly BookieId[];
   /** Called after each change of the list. */
@@ -87,6 +89,11 @@ class StoredBookieRegistry implements BookieRegistry {
 
   get(bookieId: BookieId): RegisteredBookie | undefined {
     return this.#byId.get(bookieId);
+  }
+
+  async isRegistered(bookieId: BookieId): Promise<boolean> {
+    const places = [paths.availableBookie(bookieId), paths.readOnlyBookie(bookieId)];
+    return (await Promise.all(places.map((path) => this.#store.get(path)))).some((record) => record !== undefined);
   }
 
   joined(): readonly BookieId[] {

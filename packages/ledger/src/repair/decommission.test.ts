@@ -1,7 +1,8 @@
-import { createCookieRecords } from '@daybook/metadata';
+import { type BookieRegistry, createCookieRecords } from '@daybook/metadata';
 import type { BookieId, LedgerId } from '@daybook/proto';
 import t from 'tap';
 import { cancelDecommission, type DecommissionProgress, decommissionBookie } from './decommission.js';
+import { deleteCookieOf } from './recover-bookies.js';
 import { RepairWorld } from './testing/repair-world.js';
 
 const b1 = 'b1' as BookieId;
@@ -72,6 +73,36 @@ t.test('decommission: a bookie that takes entries, or whose cookie cannot go →
   t.equal(await world.run(tools.underReplication.count()), 0);
   t.same([...(await world.run(tools.settings.drainingBookies()))], []);
   t.ok(ids);
+});
+
+t.test('decommission: the bookie starts again while its cookie is being deleted → it keeps it', async (t) => {
+  const world = new RepairWorld({ bookiesCount: 4 });
+  world.cluster.kill('b1');
+  const tools = await world.tools();
+  const cookies = createCookieRecords(world.admin.session);
+  const cookie = Buffer.from('of b1');
+  await world.run(cookies.write(b1, cookie, 'absent'));
+  for (const registeredAt of ['before', 'after']) {
+    let isRegistered = false;
+    // The list of bookies is a moment old, as lists are.
+    const registry: BookieRegistry = {
+      list: () => [],
+      get: () => undefined,
+      isRegistered: async () => isRegistered,
+      onChange: () => ({ stop: () => undefined }),
+      close: () => undefined,
+    };
+    const starting = {
+      ...cookies,
+      delete: async (id: BookieId, version: number | 'any') => {
+        await cookies.delete(id, version);
+        isRegistered = true;
+      },
+    };
+    if (registeredAt === 'before') isRegistered = true;
+    t.match(await world.rejection(deleteCookieOf({ ...tools, registry, cookies: starting }, b1)), { code: 'REPAIR_BOOKIE_UP' });
+    t.same((await world.run(cookies.read(b1)))?.bytes, cookie, registeredAt);
+  }
 });
 
 t.test('decommission: watched, broken off, watched again → it went on by itself; an estimate is given', async (t) => {

@@ -237,7 +237,10 @@ export async function ledgersNaming(
   return found.sort((a, b) => a - b);
 }
 
-/** Ends a bookie's membership. Rejects with `REPAIR_BOOKIE_UP`, `REPAIR_STILL_NAMED`; a cookie that is gone already is fine. */
+/**
+ * Ends a bookie's membership. A bookie that starts meanwhile notices, or is noticed: it looks for its cookie after it has registered, and here the registration is
+ * looked for after the cookie was deleted. Rejects with `REPAIR_BOOKIE_UP`, `REPAIR_STILL_NAMED`; a cookie that is gone already is fine.
+ */
 export async function deleteCookieOf(
   { records, logger, registry, cookies }: Pick<RecoverDependencies, 'records' | 'logger' | 'registry' | 'cookies'>,
   bookieId: BookieId,
@@ -246,12 +249,17 @@ export async function deleteCookieOf(
   const cookie = await cookies.read(bookieId);
   const [example, ...others] = await ledgersNaming({ records, logger }, new Set([bookieId]), stop);
   if (example !== undefined) throw repairErrors.STILL_NAMED(bookieId, others.length + 1, example);
-  if (registry.get(bookieId) !== undefined) throw repairErrors.BOOKIE_UP(bookieId);
+  const isUp = async () => registry.get(bookieId) !== undefined || (await registry.isRegistered?.(bookieId)) === true;
+  if (await isUp()) throw repairErrors.BOOKIE_UP(bookieId);
   if (cookie === undefined) return;
   try {
     // The one that was read: a bookie that joined anew meanwhile keeps its own.
     await cookies.delete(bookieId, cookie.version);
   } catch (error) {
     if (!metadataErrors.NOT_FOUND.is(error)) throw error;
+    return;
   }
+  if (!(await isUp())) return;
+  await cookies.write(bookieId, cookie.bytes, 'absent');
+  throw repairErrors.BOOKIE_UP(bookieId);
 }
