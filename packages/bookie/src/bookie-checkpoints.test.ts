@@ -1,5 +1,7 @@
 import t, { type Test } from 'tap';
 import { lastCheckpoint } from './last-checkpoint.js';
+import { decodeLedgerStates, encodeLedgerStates, ledgerStatesFileName } from './storage/ledger-state-format.js';
+import { readWholeFile, replaceFile } from './storage/replace-file.js';
 import { entryOf, testKey } from './testing/batches.js';
 import { BookieModel } from './testing/bookie-model.js';
 import { crashPoints } from './testing/crash-points.js';
@@ -48,6 +50,33 @@ t.test('checkpoint: in every ledger directory and every journal directory', asyn
   t.ok((numbers.values().next().value as number) > 1);
   await sim.close();
 });
+
+t.test(
+  'checkpoint: a start died before it published, and left states of the ledgers in the journal directories → what follows is newer than they are',
+  async (t) => {
+    const sim = new SimBookie({ config, limits });
+    await sim.start();
+    await append(sim, 4, 0);
+    await sim.flush();
+    const number = await numberIn(sim, '/data/one');
+    // After those states were written, but before their checkpoint would have been.
+    t.equal((await sim.fence(4, testKey)).code, 'OK');
+    sim.disk.crash({ keep: 'none' });
+    const disk = sim.stoppedDisk();
+    const bytes = await sim.queue.complete(readWholeFile(disk, `/data/one/${ledgerStatesFileName}`));
+    const { states, deleted } = decodeLedgerStates(bytes as Buffer, '') as NonNullable<ReturnType<typeof decodeLedgerStates>>;
+    const source = { count: states.length, all: () => states, deletedCount: deleted.length, allDeleted: () => deleted };
+    for (const path of journalDirectories) {
+      await sim.queue.complete(replaceFile(disk, path, ledgerStatesFileName, encodeLedgerStates(number + 1, source)));
+    }
+    await sim.start();
+    await append(sim, 3, 10);
+    await sim.flush();
+    await sim.restart('none');
+    t.equal(await sim.append({ ledger: 4, first: 100, count: 1 }), 'FENCED');
+    await sim.close();
+  },
+);
 
 t.test(
   'one ledger directory full while checkpoints are published, the other one dead at the next start → starts, and calls nothing absent',

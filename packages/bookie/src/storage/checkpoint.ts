@@ -59,6 +59,11 @@ export class Checkpoints {
     return this.#latest;
   }
 
+  /** A process that died before it published may have left files with this number: never may another file have it, as the newest is told by its number. */
+  noteTaken(number: number): void {
+    this.#lastNumber = Math.max(this.#lastNumber, number);
+  }
+
   /** The number of the next one; each is taken for one attempt only, as an attempt that fails may leave copies behind. */
   takeNumber(): number {
     return ++this.#lastNumber;

@@ -25,9 +25,9 @@ export class LedgerStateFile {
 
   /**
    * Fills `states` from the newest snapshot. One that is older than the checkpoint wants would forget fences whose journal records are gone. `numberMin`
-   * is undefined when no checkpoint was ever published.
+   * is undefined when no checkpoint was ever published. Resolves to the highest number that any snapshot has, 0 without any: see `Checkpoints.noteTaken`.
    */
-  async load(states: LedgerStates, numberMin: number | undefined): Promise<void> {
+  async load(states: LedgerStates, numberMin: number | undefined): Promise<number> {
     const found: (LedgerStateSnapshot & { directory: string })[] = [];
     const { ledgers } = this.#directories;
     const unread = await this.#directories.read(async (directory) => {
@@ -40,7 +40,7 @@ export class LedgerStateFile {
     if (newest === undefined) {
       const path = `${ledgers.all[0]}/${ledgerStatesFileName}`;
       if (numberMin !== undefined) throw bookieErrors.STATE_CORRUPT(path, 'missing, or its checksum is wrong');
-      return;
+      return 0;
     }
     if (newest.checkpointNumber < (numberMin ?? 0)) {
       throw bookieErrors.STATE_CORRUPT(
@@ -59,6 +59,7 @@ export class LedgerStateFile {
       found.some(({ directory, checkpointNumber }) => directory === path && checkpointNumber === newest.checkpointNumber);
     this.#savedChanges = ledgers.all.every(isCurrent) ? this.#changesOf(states) : -1;
     this.#savedNumber = newest.checkpointNumber;
+    return newest.checkpointNumber;
   }
 
   /** Durable when it resolves, to the number of the newest snapshot. */

@@ -122,7 +122,7 @@ export class LedgerStorage implements ScrubbedStorage {
     const checkpoints = await Checkpoints.load(disk, places);
     const states = new LedgerStates(options.clock);
     const stateFile = new LedgerStateFile(disk, places, options.explicitLacs);
-    await stateFile.load(states, checkpoints.latest?.statesNumber);
+    checkpoints.noteTaken(await stateFile.load(states, checkpoints.latest?.statesNumber));
     const files = new LogFiles(disk, options.openFilesMax);
     const ledgerCache = new LedgerCache(files, options.ledgerCacheBytesMax);
     const { map, logs } = await openLogs(options, { files, ledgerCache, states, latest: checkpoints.latest });
