@@ -4,22 +4,12 @@
  */
 import { type AppendBatch, AppendBatchBuilder, createDigest, type EntryId, ledgerId, masterKey } from '@daybook/proto';
 import { createLogger } from '@daybook/runtime';
-import { RealClock, RealDisk, RealRandom } from '@daybook/runtime/real';
-import { openBookie } from '../bookie.js';
-import { bookieConfigSchema } from '../config.js';
+import { RealClock } from '@daybook/runtime/real';
+import { openBenchBookie } from './open-bench-bookie.js';
 
 const [directory = '/tmp/daybook-append-bench', entries = '1000000', entryBytes = '1024', perBatch = '256', inFlight = '16'] = process.argv.slice(2);
 const clock = new RealClock();
-const bookie = await openBookie({
-  config: bookieConfigSchema.parse({ journalDirectories: [`${directory}/journal`], ledgerDirectories: [`${directory}/ledgers`] }),
-  clock,
-  random: new RealRandom(),
-  disk: new RealDisk(),
-  logger: createLogger({ clock }),
-  onFatal: (error) => {
-    throw error;
-  },
-});
+const bookie = await openBenchBookie(directory, { logger: createLogger({ clock }) });
 
 const password = Buffer.from('bench');
 const ledger = ledgerId(Math.floor(clock.wallMs()));

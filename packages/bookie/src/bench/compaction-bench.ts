@@ -4,11 +4,10 @@
  * `node packages/bookie/dist/bench/compaction-bench.js DIRECTORY [secondsPerWindow] [windows] [ledgers]`
  */
 import { AppendBatchBuilder, type BookieCode, createDigest, type EntryId, type LedgerId, ledgerId, masterKey } from '@daybook/proto';
-import { createLogger, type Disk, type DiskFile, type OpenOptions } from '@daybook/runtime';
-import { RealClock, RealDisk, RealRandom } from '@daybook/runtime/real';
-import { openBookie } from '../bookie.js';
-import { bookieConfigSchema } from '../config.js';
+import type { DiskFile, OpenOptions } from '@daybook/runtime';
+import { RealClock, RealDisk } from '@daybook/runtime/real';
 import type { LedgerListing } from '../storage/deleted-ledgers.js';
+import { openBenchBookie } from './open-bench-bookie.js';
 
 const [directory = '/tmp/daybook-compaction-bench', seconds = '4', windows = '6', ledgersCount = '100000'] = process.argv.slice(2);
 const payloadBytes = 1024;
@@ -48,27 +47,15 @@ const listing: LedgerListing = {
 };
 
 const disk = new CountingDisk();
-const bookie = await openBookie({
-  config: bookieConfigSchema.parse({
-    bookieId: 'bench',
-    journalDirectories: [`${directory}/journal`],
-    ledgerDirectories: [`${directory}/ledgers`],
-    logSizeLimit: 16 * 1024 * 1024,
-    localScrubIntervalMs: 0,
-  }),
+const bookie = await openBenchBookie(directory, {
+  config: { bookieId: 'bench', logSizeLimit: 16 * 1024 * 1024, localScrubIntervalMs: 0 },
   limits: { gcLedgerAgeMsMin: 0 },
-  clock,
-  random: new RealRandom(),
-  disk: disk as Disk,
+  disk,
   metadata: {
     instanceId: async () => 'bench',
     cookies: { read: async () => undefined, write: async () => undefined },
     ledgers: listing,
     register: async () => ({ setWritable: async () => undefined, close: async () => undefined }),
-  },
-  logger: createLogger({ clock, level: 'warn' }),
-  onFatal: (error) => {
-    throw error;
   },
 });
 

@@ -3,10 +3,9 @@
  * `node packages/bookie/dist/bench/flush-bench.js DIRECTORY [ledgers] [entryBytes]`
  */
 import { AppendBatchBuilder, createDigest, type EntryId, type LedgerId, masterKey } from '@daybook/proto';
-import { createLogger, type DiskFile, type OpenOptions } from '@daybook/runtime';
-import { RealClock, RealDisk, RealRandom } from '@daybook/runtime/real';
-import { openBookie } from '../bookie.js';
-import { bookieConfigSchema } from '../config.js';
+import type { DiskFile, OpenOptions } from '@daybook/runtime';
+import { RealClock, RealDisk } from '@daybook/runtime/real';
+import { openBenchBookie } from './open-bench-bookie.js';
 
 const [directory = '/tmp/daybook-flush-bench', ledgersCount = '100000', entryBytes = '100'] = process.argv.slice(2);
 const clock = new RealClock();
@@ -36,20 +35,7 @@ class NotingDisk extends RealDisk {
 }
 
 const disk = new NotingDisk();
-const bookie = await openBookie({
-  config: bookieConfigSchema.parse({
-    journalDirectories: [`${directory}/journal`],
-    ledgerDirectories: [`${directory}/ledgers`],
-    flushIntervalMs: 3_600_000,
-  }),
-  clock,
-  random: new RealRandom(),
-  disk,
-  logger: createLogger({ clock, level: 'warn' }),
-  onFatal: (error) => {
-    throw error;
-  },
-});
+const bookie = await openBenchBookie(directory, { disk, config: { flushIntervalMs: 3_600_000 } });
 const password = Buffer.from('bench');
 const key = masterKey(password);
 const digest = createDigest('CRC32C', password);

@@ -9,11 +9,10 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { AppendBatchBuilder, createDigest, type EntryId, type LedgerId, masterKey } from '@daybook/proto';
-import { below, createLogger, type DiskFile, type OpenOptions } from '@daybook/runtime';
+import { below, type DiskFile, type OpenOptions } from '@daybook/runtime';
 import { RealClock, RealDisk, RealRandom } from '@daybook/runtime/real';
-import { openBookie } from '../bookie.js';
 import type { Bookie } from '../bookie-api.js';
-import { bookieConfigSchema } from '../config.js';
+import { openBenchBookie } from './open-bench-bookie.js';
 
 const [directory = '/tmp/daybook-read-bench', megabytes = '500', turns = '5', gigabytes = '10'] = process.argv.slice(2);
 const clock = new RealClock();
@@ -50,18 +49,7 @@ class CountingDisk extends RealDisk {
 
 const disk = new CountingDisk();
 
-function open(folder: string): Promise<Bookie> {
-  return openBookie({
-    config: bookieConfigSchema.parse({ journalDirectories: [`${folder}/journal`], ledgerDirectories: [`${folder}/ledgers`] }),
-    clock,
-    random: new RealRandom(),
-    disk,
-    logger: createLogger({ clock, level: 'warn' }),
-    onFatal: (error) => {
-      throw error;
-    },
-  });
-}
+const open = (folder: string): Promise<Bookie> => openBenchBookie(folder, { disk });
 
 function newBuilder(ledger: number): AppendBatchBuilder {
   return new AppendBatchBuilder({

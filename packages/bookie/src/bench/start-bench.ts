@@ -3,13 +3,11 @@
  * `node packages/bookie/dist/bench/start-bench.js DIRECTORY [logs] [ledgersPerLog] [MiBPerLog]`. The first start finds no ledger maps and makes them.
  */
 import type { EntryId, LedgerId } from '@daybook/proto';
-import { createLogger } from '@daybook/runtime';
-import { RealClock, RealDisk, RealRandom } from '@daybook/runtime/real';
-import { openBookie } from '../bookie.js';
+import { RealClock, RealDisk } from '@daybook/runtime/real';
 import type { Bookie } from '../bookie-api.js';
-import { bookieConfigSchema } from '../config.js';
 import { entryOf } from '../testing/batches.js';
 import { entriesPerRun, makeSparseLogs, sparsePayloadBytes } from '../testing/sparse-logs.js';
+import { openBenchBookie } from './open-bench-bookie.js';
 
 const [directory = '/tmp/daybook-start-bench', logs = '1000', ledgers = '1000', mib = '100'] = process.argv.slice(2);
 const clock = new RealClock();
@@ -19,16 +17,7 @@ const ledgerDirectory = `${directory}/ledgers`;
 
 async function open(what: string): Promise<Bookie> {
   const startMs = clock.monoMs();
-  const bookie = await openBookie({
-    config: bookieConfigSchema.parse({ journalDirectories: [`${directory}/journal`], ledgerDirectories: [ledgerDirectory] }),
-    clock,
-    random: new RealRandom(),
-    disk,
-    logger: createLogger({ clock, level: 'warn' }),
-    onFatal: (error) => {
-      throw error;
-    },
-  });
+  const bookie = await openBenchBookie(directory, { disk });
   const startedMs = Math.round(clock.monoMs() - startMs);
   global.gc?.();
   process.stdout.write(`${what} ${JSON.stringify({ startedMs, rssMiB: Math.round(process.memoryUsage().rss / 1048576) })}\n`);
