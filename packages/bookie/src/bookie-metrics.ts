@@ -82,28 +82,22 @@ export class BookieMetrics {
     gauge('scrub_last_seconds', 'How long the last complete check of the entry logs took', (now) => (now.scrub?.last?.durationMs ?? 0) / 1000);
     gauge('limbo', '1 when its journal was repaired or its disks are new: nothing it lacks counts as absent', (now) => (now.isLimbo ? 1 : 0));
     gauge('takes_recovery', '1 when entries are taken that a recovery copies here', (now) => (now.takesRecovery ? 1 : 0));
-    const perJournal = (name: string, help: string, value: (journal: JournalStatus) => number): void => {
+    const perDirectory = (name: string, help: string, values: () => Iterable<readonly [directory: string, value: number]>): void => {
       this.#metrics.computedGauge({
-        name: `daybook_bookie_journal_${name}`,
+        name: `daybook_bookie_${name}`,
         help,
         labels: ['directory'],
         collect: (set) => {
-          for (const journal of gauges().journals) set(value(journal), { directory: journal.directory });
+          for (const [directory, value] of values()) set(value, { directory });
         },
       });
     };
+    const perJournal = (name: string, help: string, value: (journal: JournalStatus) => number): void =>
+      perDirectory(`journal_${name}`, help, () => gauges().journals.map((journal) => [journal.directory, value(journal)]));
     perJournal('files', 'Journal files that a start would replay, or part of', ({ filesCount }) => filesCount);
     perJournal('spare_files', 'Used-up journal files that wait to be written over', ({ sparesCount }) => sparesCount);
-    const perDisk = (name: string, help: string, value: (disk: DirectoryStatus) => number): void => {
-      this.#metrics.computedGauge({
-        name: `daybook_bookie_disk_${name}`,
-        help,
-        labels: ['directory'],
-        collect: (set) => {
-          for (const disk of gauges().disks) set(value(disk), { directory: disk.path });
-        },
-      });
-    };
+    const perDisk = (name: string, help: string, value: (disk: DirectoryStatus) => number): void =>
+      perDirectory(`disk_${name}`, help, () => gauges().disks.map((disk) => [disk.path, value(disk)]));
     perDisk('free_bytes', 'Free, as of the last check', ({ freeBytes }) => freeBytes);
     perDisk('total_bytes', 'Size of the disk', ({ totalBytes }) => totalBytes);
     perDisk('reserve_bytes', 'Kept back for fences, checkpoints and garbage collection', ({ reserveBytes }) => reserveBytes);

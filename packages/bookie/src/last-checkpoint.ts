@@ -10,6 +10,11 @@ export interface BookieDirectories {
   ledgerDirectories: readonly string[];
 }
 
+/** All directories, each once. */
+export function directoriesOf({ journalDirectories, ledgerDirectories }: Omit<BookieDirectories, 'disk'>): string[] {
+  return [...new Set([...journalDirectories, ...ledgerDirectories])];
+}
+
 /** The newest checkpoint of a bookie, as a start would find it; undefined when none was ever published. Changes nothing. */
 export async function lastCheckpoint(bookie: BookieDirectories): Promise<Checkpoint | undefined> {
   return (await loadCheckpoints(bookie)).latest;

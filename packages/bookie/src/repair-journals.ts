@@ -2,7 +2,7 @@ import type { DiskLock } from '@daybook/runtime';
 import { renewIncarnation } from './cookie.js';
 import { inspectJournal, type JournalInspection } from './journal/journal-inspection.js';
 import { repairJournal } from './journal/journal-repair.js';
-import { type BookieDirectories, lastCheckpoint } from './last-checkpoint.js';
+import { type BookieDirectories, directoriesOf, lastCheckpoint } from './last-checkpoint.js';
 import { markerNames, removeMarker, setMarker } from './marker-files.js';
 
 export type StoppedBookie = BookieDirectories;
@@ -22,10 +22,15 @@ export async function repairJournals(bookie: StoppedBookie): Promise<JournalInsp
     const found = await eachJournal(bookie, inspectJournal);
     const problems = found.flatMap((inspection) => inspection.problems);
     if (problems.length === 0) return found;
-    await setMarker(bookie.disk, bookie.ledgerDirectories, markerNames.limbo, `${problems.join('\n')}\n`);
-    await renewIncarnation(bookie.disk, [...new Set([...bookie.journalDirectories, ...bookie.ledgerDirectories])]);
+    await enterLimbo(bookie, problems);
     return eachJournal(bookie, repairJournal);
   });
+}
+
+/** From its next start on, for these reasons; also to those who wrote to it, who ask the metadata before they go on. Before anything is given up. May be repeated. */
+export async function enterLimbo(bookie: StoppedBookie, reasons: readonly string[]): Promise<void> {
+  await setMarker(bookie.disk, bookie.ledgerDirectories, markerNames.limbo, `${reasons.join('\n')}\n`);
+  await renewIncarnation(bookie.disk, directoriesOf(bookie));
 }
 
 /** To be called when every ledger that names this bookie was checked, and what was missing copied here again: it is as certain as any other from now on. */
@@ -44,10 +49,10 @@ async function eachJournal(
   return out;
 }
 
-async function locked<T>({ disk, journalDirectories, ledgerDirectories }: StoppedBookie, task: () => Promise<T>): Promise<T> {
+async function locked<T>(bookie: StoppedBookie, task: () => Promise<T>): Promise<T> {
   const locks: DiskLock[] = [];
   try {
-    for (const directory of new Set([...journalDirectories, ...ledgerDirectories])) locks.push(await disk.lock(`${directory}/lock`));
+    for (const directory of directoriesOf(bookie)) locks.push(await bookie.disk.lock(`${directory}/lock`));
     return await task();
   } finally {
     for (const lock of locks) await lock.release();

@@ -1,6 +1,6 @@
 import type { Parts, PartsContext } from '../bookie-parts.js';
 import type { Identity } from '../cookie.js';
-import { markerNames, readMarker, removeMarker } from '../marker-files.js';
+import { markerNames, readMarker, switchMarker } from '../marker-files.js';
 import { Limbo } from './limbo.js';
 import { LimboExit } from './limbo-exit.js';
 
@@ -36,7 +36,7 @@ export function makeLimboExit(
     settleMs: limits.limboSettleMs,
     metadataOpsPerSecond: config.gcMetadataOpRateLimit,
     onNarrowed: () => readOnly.endLimbo(),
-    forget: () => ledgers.each((path) => removeMarker(disk, [path], markerNames.limbo)),
+    forget: () => switchMarker(disk, ledgers, markerNames.limbo, undefined),
     onFatal,
     logger,
   });

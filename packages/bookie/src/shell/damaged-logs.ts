@@ -1,8 +1,6 @@
 import { DaybookError, type Disk, diskErrors } from '@daybook/runtime';
-import { renewIncarnation } from '../cookie.js';
 import { loadCheckpoints } from '../last-checkpoint.js';
-import { markerNames, setMarker } from '../marker-files.js';
-import type { StoppedBookie } from '../repair-journals.js';
+import { enterLimbo, type StoppedBookie } from '../repair-journals.js';
 import type { Checkpoint, LogExtent } from '../storage/checkpoint-format.js';
 import { logHeaderBytes } from '../storage/entry-log-format.js';
 import type { LedgerRow, Run } from '../storage/index-format.js';
@@ -33,12 +31,7 @@ export interface DamagedLog {
 
 /** Entry logs of a stopped bookie that keep it from saying that something is not there; those whose index alone is damaged it mends itself. Changes nothing. */
 export async function inspectLogs(bookie: StoppedBookie): Promise<DamagedLog[]> {
-  const found: DamagedLog[] = [];
-  for (const log of await listLocalLogs(bookie)) {
-    const damaged = log.isNamed ? await inspectLog(bookie.disk, log) : undefined;
-    if (damaged !== undefined) found.push(damaged);
-  }
-  return found;
+  return inspectEach(bookie.disk, await listLocalLogs(bookie));
 }
 
 /**
@@ -47,22 +40,34 @@ export async function inspectLogs(bookie: StoppedBookie): Promise<DamagedLog[]> 
  * May be interrupted at any point and run again.
  */
 export async function giveUpLogs(bookie: StoppedBookie): Promise<DamagedLog[]> {
-  const { disk, ledgerDirectories, journalDirectories } = bookie;
-  const found = await inspectLogs(bookie);
+  const { disk } = bookie;
+  const localLogs = await listLocalLogs(bookie);
+  const found = await inspectEach(disk, localLogs);
   if (found.length === 0) return found;
-  const text = found.map(({ logPath, why }) => `${logPath}: ${why}`).join('\n');
-  await setMarker(disk, ledgerDirectories, markerNames.limbo, `${text}\n`);
-  await renewIncarnation(disk, [...new Set([...journalDirectories, ...ledgerDirectories])]);
+  await enterLimbo(
+    bookie,
+    found.map(({ logPath, why }) => `${logPath}: ${why}`),
+  );
   const checkpoints = await loadCheckpoints(bookie);
   const latest = checkpoints.latest as Checkpoint;
   const logs: LogExtent[] = [];
   for (const extent of latest.logs) {
     const damaged = found.find(({ logId }) => logId === extent.logId);
-    const kept = damaged === undefined ? extent : await whatIsKept(bookie, extent, damaged);
+    const log = localLogs.find(({ logId }) => logId === extent.logId) as LocalLog;
+    const kept = damaged === undefined ? extent : await whatIsKept(bookie, { extent, log }, damaged);
     if (kept !== undefined) logs.push(kept);
   }
   await checkpoints.publish({ ...latest, number: checkpoints.takeNumber(), logs });
   for (const { logId, logPath } of found) if (!logs.some((log) => log.logId === logId)) await setAside(disk, logPath);
+  return found;
+}
+
+async function inspectEach(disk: Disk, logs: readonly LocalLog[]): Promise<DamagedLog[]> {
+  const found: DamagedLog[] = [];
+  for (const log of logs) {
+    const damaged = log.isNamed ? await inspectLog(disk, log) : undefined;
+    if (damaged !== undefined) found.push(damaged);
+  }
   return found;
 }
 
@@ -130,10 +135,13 @@ function runsTo(runs: readonly Run[], to: number): Run[] {
 }
 
 /** What the checkpoint says of a damaged log from now on; undefined: nothing. */
-async function whatIsKept(bookie: StoppedBookie, extent: LogExtent, { damage, keptBytes, logPath }: DamagedLog): Promise<LogExtent | undefined> {
+async function whatIsKept(
+  bookie: StoppedBookie,
+  { extent, log }: { extent: LogExtent; log: LocalLog },
+  { damage, keptBytes, logPath }: DamagedLog,
+): Promise<LogExtent | undefined> {
   const { disk } = bookie;
   const { logId } = extent;
-  const log = (await listLocalLogs(bookie)).find((candidate) => candidate.logId === logId) as LocalLog;
   if (damage === 'holes') return { ...extent, givenUpBytes: (await readHoleBytes(disk, log)) ?? 0 };
   if (damage !== 'short') return undefined;
   const { runs } = await readableRuns(disk, log);

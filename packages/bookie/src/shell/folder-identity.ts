@@ -1,11 +1,11 @@
 import type { CookieRecords } from '@daybook/metadata';
 import { type BookieId, type Cookie, decodeCookie } from '@daybook/proto';
 import { DaybookError, type Disk } from '@daybook/runtime';
+import { directoriesOf } from '../last-checkpoint.js';
 import { markerNames } from '../marker-files.js';
 import type { StoppedBookie } from '../repair-journals.js';
 import { readWholeFile } from '../storage/replace-file.js';
 import { bookieShellErrors } from './errors.js';
-import { directoriesOf } from './stopped-folder.js';
 
 /** A directory and whose it says it is. */
 export interface DirectoryIdentity {

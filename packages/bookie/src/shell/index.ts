@@ -1,3 +1,4 @@
+export { directoriesOf } from '../last-checkpoint.js';
 export { type ConsistencyReport, checkConsistency, identityProblems } from './consistency-check.js';
 export { type DamagedLog, giveUpLogs, inspectLogs, type LogDamage } from './damaged-logs.js';
 export { bookieShellErrors } from './errors.js';
@@ -8,4 +9,4 @@ export { type IndexedRun, type LocalLedger, listLocalLedgers, readLocalIndex } f
 export { findLocalLog, type LocalLog, ledgerRows, listLocalLogs, readRuns } from './local-logs.js';
 export { type LogRecord, type LogSummary, type ReadLogOptions, readEntryLog } from './read-entry-log.js';
 export { findJournalFile, type JournalFileRecord, type JournalFileSummary, readJournalFile } from './read-journal-file.js';
-export { directoriesOf, type FolderRequest, findBookieFolder, lookInto, whileStopped } from './stopped-folder.js';
+export { type FolderRequest, findBookieFolder, lookInto, whileStopped } from './stopped-folder.js';

@@ -1,3 +1,4 @@
+import { journalFileName } from '../journal/journal-format.js';
 import { inspectJournal } from '../journal/journal-inspection.js';
 import { lastCheckpoint } from '../last-checkpoint.js';
 import type { StoppedBookie } from '../repair-journals.js';
@@ -115,7 +116,7 @@ async function eachJournaled(
       directory,
       mark: latest?.marks[i],
       onRecord: ({ type, body, offset, end, fileId }) => {
-        task({ ...factsOf({ type, body }), offset, bytes: end - offset, path: `${directory}/${fileId.toString(16).padStart(16, '0')}.journal` });
+        task({ ...factsOf({ type, body }), offset, bytes: end - offset, path: `${directory}/${journalFileName(fileId)}` });
       },
     });
     // The bookie needs them no more: what was in them is in entry logs that this checkpoint does not name.

@@ -1,6 +1,7 @@
 import { type Cookie, decodeCookie } from '@daybook/proto';
 import { DaybookError, type Disk, type DiskLock, diskErrors } from '@daybook/runtime';
 import { bookieErrors } from '../errors.js';
+import { directoriesOf } from '../last-checkpoint.js';
 import type { StoppedBookie } from '../repair-journals.js';
 import { readWholeFile } from '../storage/replace-file.js';
 import { bookieShellErrors } from './errors.js';
@@ -101,9 +102,4 @@ async function lock(disk: Disk, directory: string, instead: string): Promise<Dis
   } catch (error) {
     throw diskErrors.LOCKED.is(error) ? bookieShellErrors.RUNS(directory, instead, { cause: error }) : error;
   }
-}
-
-/** All directories, each once. */
-export function directoriesOf({ journalDirectories, ledgerDirectories }: Omit<StoppedBookie, 'disk'>): string[] {
-  return [...new Set([...journalDirectories, ...ledgerDirectories])];
 }

@@ -378,7 +378,7 @@ export class EntryLogs {
   #place(logId: number, isCompacted: boolean) {
     const { disk, files, directories } = this.#options;
     const directory = files.directoryOf(logId);
-    return { disk, directory, logId, isCompacted, isWritable: () => !directories.isStopped && !directories.hasFailed(files.directoryOf(logId)) };
+    return { disk, directory, logId, isCompacted, isWritable: () => directories.isWritable(files.directoryOf(logId)) };
   }
 
   async #directoryFor(isCompacted: boolean): Promise<string> {

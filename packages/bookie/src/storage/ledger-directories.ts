@@ -43,6 +43,11 @@ export class LedgerDirectories {
     return this.#isStopped;
   }
 
+  /** False for a directory that was taken out, and for all of them once the bookie has failed. */
+  isWritable(path: string): boolean {
+    return !this.#isStopped && !this.hasFailed(path);
+  }
+
   hasFailed(path: string): boolean {
     return this.#failed.some((failed) => failed.path === path);
   }

@@ -328,8 +328,7 @@ export class LedgerStorage implements ScrubbedStorage {
   }
 
   isWritable(directory: string): boolean {
-    const { directories } = this.#options;
-    return !directories.isStopped && !directories.hasFailed(directory);
+    return this.#options.directories.isWritable(directory);
   }
 
   replaceIndex(logId: number, rebuilt: RebuiltIndex): boolean {
