@@ -1,4 +1,4 @@
-import { type MetadataStore, metadataErrors, paths } from '@daybook/metadata';
+import { deleteOwnKey, type MetadataStore, metadataErrors, paths } from '@daybook/metadata';
 import type { LedgerId } from '@daybook/proto';
 import type { Clock } from '@daybook/runtime';
 import type { ReplicationGuard } from './storage/deleted-ledgers.js';
@@ -35,11 +35,8 @@ export async function guardReplication(ledgerId: LedgerId, { store, clock, owner
 async function release({ store, clock, path, value }: { store: MetadataStore; clock: Clock; path: string; value: Buffer }): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      const found = await store.get(path);
-      if (found?.ownEphemeral && found.value.equals(value)) await store.delete(path, found.version);
-      return;
+      return await deleteOwnKey(store, path, value);
     } catch (error) {
-      if (metadataErrors.NOT_FOUND.is(error) || metadataErrors.BAD_VERSION.is(error)) return;
       if (!metadataErrors.UNAVAILABLE.is(error) || attempt >= releaseAttemptsMax) throw error;
       await clock.sleep(releaseRetryMs);
     }

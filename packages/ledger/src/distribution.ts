@@ -1,4 +1,4 @@
-import type { BookieId, EntryId, LedgerMetadata, LedgerSegment } from '@daybook/proto';
+import { type BookieId, type EntryId, type LedgerMetadata, type LedgerSegment, storesAnyOf, storesEntry } from '@daybook/proto';
 import { invariant } from '@daybook/runtime';
 import type { QuorumSizes } from './quorum.js';
 
@@ -9,17 +9,23 @@ export function writeSet(sizes: QuorumSizes, entryId: EntryId): number[] {
   return indexes;
 }
 
-export function storesEntry(sizes: QuorumSizes, index: number, entryId: number): boolean {
-  const { ensembleSize } = sizes;
-  return (((index - entryId) % ensembleSize) + ensembleSize) % ensembleSize < sizes.writeQuorumSize;
-}
+export { storesAnyOf, storesEntry };
 
-/** Whether the member at `index` stores at least one of the entries first..last. */
-export function storesAnyOf(sizes: QuorumSizes, index: number, first: number, last: number): boolean {
-  if (sizes.ensembleSize === sizes.writeQuorumSize) return true;
-  const end = Math.min(last, first + sizes.ensembleSize - 1);
-  for (let entry = first; entry <= end; entry++) if (storesEntry(sizes, index, entry)) return true;
-  return false;
+/** Which entries of first..last are asked from which index; `preferred` says which one an entry is asked from, and which that is repeats itself. */
+export function idsByIndex(
+  { ensembleSize }: Pick<QuorumSizes, 'ensembleSize'>,
+  { first, last }: { first: number; last: number },
+  preferred: (entryId: EntryId) => number,
+): Map<number, EntryId[]> {
+  const indexes = Array.from({ length: ensembleSize }, (_, i) => preferred(i as EntryId));
+  const byIndex = new Map<number, EntryId[]>();
+  for (let id = first; id <= last; id++) {
+    const index = indexes[id % ensembleSize] as number;
+    const ids = byIndex.get(index);
+    if (ids === undefined) byIndex.set(index, [id as EntryId]);
+    else ids.push(id as EntryId);
+  }
+  return byIndex;
 }
 
 /** The run of entries that `entryId` belongs to. */

@@ -11,7 +11,7 @@ import {
 } from '@daybook/proto';
 import { type Clock, DaybookError, type Timer } from '@daybook/runtime';
 import type { BookiePool } from './bookie-pool.js';
-import { segmentEnd, segmentOf, storesEntry, writeSet } from './distribution.js';
+import { idsByIndex, segmentEnd, segmentOf, storesEntry, writeSet } from './distribution.js';
 import { ledgerErrors } from './errors.js';
 import { distanceElsewhere } from './rack-placement.js';
 import { within } from './within.js';
@@ -99,27 +99,15 @@ class ReadOp {
       const bookieId = this.#ensemble[index] as BookieId;
       return 10 * bookies.readRank(bookieId) + (distanceTo?.(bookieId) ?? 0);
     };
-    return distanceTo === undefined
-      ? order.sort((a, b) => rank(a) - rank(b))
-      : withOneRemote(
-          order.sort((a, b) => rank(a) - rank(b)),
-          rank,
-        );
+    order.sort((a, b) => rank(a) - rank(b));
+    return distanceTo === undefined ? order : withOneRemote(order, rank);
   }
 
   /** With more bookies than replicas: every entry from its preferred replica, all those bookies at once. */
   async readStriped(): Promise<Entry[]> {
     const { first, last, bytesMax, metadata } = this.#range;
     const { clock, speculativeReadTimeoutMs } = this.#d;
-    const byIndex = new Map<number, EntryId[]>();
-    // Which replicas an entry has repeats itself.
-    const preferredIndexes = Array.from({ length: metadata.ensembleSize }, (_, i) => this.replicaOrder(i as EntryId)[0] as number);
-    for (let id = first as number; id <= last; id++) {
-      const index = preferredIndexes[id % metadata.ensembleSize] as number;
-      const ids = byIndex.get(index);
-      if (ids === undefined) byIndex.set(index, [id as EntryId]);
-      else ids.push(id as EntryId);
-    }
+    const byIndex = idsByIndex(metadata, { first, last }, (id) => this.replicaOrder(id)[0] as number);
     const share = Math.ceil(bytesMax / byIndex.size);
     const answers = await Promise.all([...byIndex].map(([index, ids]) => within(clock, speculativeReadTimeoutMs, this.#ask(index, ids, share))));
     const found = new Map(answers.flatMap((answer) => (answer?.entries ?? []).map((entry) => [entry.entryId, entry])));

@@ -1,7 +1,7 @@
 import type { BookieId, Digest, EntryId, LedgerId, LedgerMetadata, ReadReply } from '@daybook/proto';
 import type { Clock } from '@daybook/runtime';
 import type { BookiePool } from './bookie-pool.js';
-import { lastSegment, storesEntry, writeSet } from './distribution.js';
+import { idsByIndex, lastSegment, storesEntry, writeSet } from './distribution.js';
 import { ledgerErrors } from './errors.js';
 import { verifiedEntries } from './read-op.js';
 import { judgeEntry, type ReplicaAnswer } from './recovery-state.js';
@@ -113,7 +113,7 @@ export class RecoveryReader {
 
   /** Each entry from its preferred replica; as many as follow each other without a gap. */
   async #readChunk(first: number, last: number): Promise<Found> {
-    const byIndex = this.#idsByIndex(first, last);
+    const byIndex = idsByIndex(this.#ledger.metadata, { first, last }, (id) => this.#preferred(id));
     const bytesMax = Math.ceil(bytesPerRecoveryRead / byIndex.size);
     const found = new Map<number, Buffer>();
     const parts = [...byIndex].map(async ([index, ids]) => {
@@ -126,22 +126,6 @@ export class RecoveryReader {
     const entries: Buffer[] = [];
     for (let entry = found.get(first); entry !== undefined; entry = found.get(first + entries.length)) entries.push(entry);
     return entries;
-  }
-
-  #idsByIndex(first: number, last: number): Map<number, EntryId[]> {
-    const { ensembleSize, writeQuorumSize } = this.#ledger.metadata;
-    const ids = Array.from({ length: last - first + 1 }, (_, i) => (first + i) as EntryId);
-    if (ensembleSize === writeQuorumSize) return new Map([[this.#preferred(first as EntryId), ids]]);
-    // Which replicas an entry has repeats itself.
-    const preferred = Array.from({ length: ensembleSize }, (_, i) => this.#preferred(i as EntryId));
-    const byIndex = new Map<number, EntryId[]>();
-    for (const id of ids) {
-      const index = preferred[id % ensembleSize] as number;
-      const others = byIndex.get(index);
-      if (others === undefined) byIndex.set(index, [id]);
-      else others.push(id);
-    }
-    return byIndex;
   }
 
   /** All replicas of `first` are asked at once, the first valid answer is taken: that entry and perhaps some more, or none for proved absence. */

@@ -50,7 +50,7 @@ t.test('turn batcher: E > Qw → each index gets exactly its entries', async (t)
     const ids = Array.from({ length: blob.count }, (_, i) => blob.entryIdAt(i) as number);
     t.same(
       ids,
-      Array.from({ length: 12 }, (_, id) => id).filter((id) => storesEntry({ ensembleSize: 5, writeQuorumSize: 2, ackQuorumSize: 1 }, index, id)),
+      Array.from({ length: 12 }, (_, id) => id).filter((id) => storesEntry({ ensembleSize: 5, writeQuorumSize: 2 }, index, id)),
     );
   }
 });

@@ -1,4 +1,4 @@
-import { type BookieId, bookieId, protoErrors } from '@daybook/proto';
+import { asBookieId, type BookieId, bookieId, protoErrors } from '@daybook/proto';
 import type { Clock, Logger, Timer } from '@daybook/runtime';
 import { decodeBookieRecord } from './bookie-record.js';
 import type { MetadataStore, Watch } from './metadata-store.js';
@@ -183,15 +183,5 @@ class StoredBookieRegistry implements BookieRegistry {
       this.#logger?.warn({ bookieId: id, err: error }, 'this bookie has a registration that cannot be read, and is left out');
       return undefined;
     }
-  }
-}
-
-/** Keys that are no bookie's are none of ours. */
-function asBookieId(name: string): BookieId | undefined {
-  try {
-    return bookieId(name);
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    return undefined;
   }
 }

@@ -21,5 +21,6 @@ export { type MemoryFaults, type MemorySessionOptions, MemoryStore, MemoryTree, 
 export { pathBytesMax } from './metadata-path.js';
 export type * from './metadata-store.js';
 export { type OpenStoreOptions, openMetadataStore } from './open-store.js';
+export { deleteOwnKey } from './own-key.js';
 export { ledgerIdOfPath, ledgerIdOfRepairPart, nameOfPart, paths, segmentSequenceOfPart, sequenceOfPath } from './paths.js';
 export { valueBytesMax } from './put-checks.js';

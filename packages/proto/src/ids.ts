@@ -42,6 +42,16 @@ export function bookieId(text: string): BookieId {
   return text as BookieId;
 }
 
+/** Undefined when it is none: a key among others in the metadata. */
+export function asBookieId(text: string): BookieId | undefined {
+  try {
+    return bookieId(text);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return undefined;
+  }
+}
+
 export function comparePositions(a: Position, b: Position): number {
   return a.ledgerId - b.ledgerId || a.entryId - b.entryId;
 }

@@ -46,6 +46,7 @@ export { protoErrors } from './errors.js';
 export * from './ids.js';
 export { type JsonLimits, jsonLimitsDefault, parseJson, stringifyJson } from './json.js';
 export { decodeLedgerMetadata, encodeLedgerMetadata } from './ledger-metadata/codec.js';
+export { type StripingSizes, storesAnyOf, storesEntry } from './ledger-metadata/striping.js';
 export type * from './ledger-metadata.js';
 export {
   decodeManagedCursorInfo,

@@ -1,4 +1,4 @@
-import type { BookieId, LedgerMetadata } from '@daybook/proto';
+import { type BookieId, type LedgerMetadata, storesAnyOf } from '@daybook/proto';
 
 interface Run {
   readonly first: number;
@@ -16,22 +16,14 @@ export function lacksOwnEntries(metadata: LedgerMetadata, bookieId: BookieId, ru
     if (index === -1) return false;
     const next = segments[i + 1];
     const last = next === undefined ? (state === 'CLOSED' ? lastEntryId : firstEntryId - 1) : next.firstEntryId - 1;
+    const lacksAnyOf = (first: number, end: number): boolean => first <= end && storesAnyOf(metadata, index, first, end);
     let from: number = firstEntryId;
     for (const run of runs) {
       if (run.last < from) continue;
-      if (ownsAnyOf(metadata, index, from, Math.min(run.first - 1, last))) return true;
+      if (lacksAnyOf(from, Math.min(run.first - 1, last))) return true;
       from = run.last + 1;
       if (from > last) return false;
     }
-    return ownsAnyOf(metadata, index, from, last);
+    return lacksAnyOf(from, last);
   });
-}
-
-/** BookKeeper's distribution: entry e lies on the indexes (e + i) mod E for i below Qw. */
-function ownsAnyOf({ ensembleSize, writeQuorumSize }: LedgerMetadata, index: number, first: number, last: number): boolean {
-  const end = Math.min(last, first + ensembleSize - 1);
-  for (let entry = first; entry <= end; entry++) {
-    if ((((index - entry) % ensembleSize) + ensembleSize) % ensembleSize < writeQuorumSize) return true;
-  }
-  return false;
 }

@@ -1,5 +1,5 @@
 import type { CookieRecords } from '@daybook/metadata';
-import { type BookieId, bookieId, type LedgerId } from '@daybook/proto';
+import { asBookieId, type BookieId, type LedgerId } from '@daybook/proto';
 import { DaybookError, type Histogram, TaskSet } from '@daybook/runtime';
 import { type AuditDependencies, auditBookies, auditPlacement, auditReplicas, type PlacementAudit, type PlacementProblem } from './audits.js';
 import { repairErrors } from './errors.js';
@@ -144,7 +144,7 @@ export class AuditorTerm {
     const isForced = this.#isForced;
     const delayMs = (this.#delay?.seconds ?? this.#options.lostBookieRecoveryDelaySeconds) * 1_000;
     const nowMs = clock.monoMs();
-    const verdict = this.#lost.observe({ up, known: names.flatMap(asBookieId), nowMs, delayMs, isForced });
+    const verdict = this.#lost.observe({ up, known: names.flatMap((name) => asBookieId(name) ?? []), nowMs, delayMs, isForced });
     this.#notePending(verdict.pending);
     metrics.delayedAuditsCancelled.add(verdict.cancelledCount);
     this.#noteReturned([...verdict.returned, ...this.#firstLook()]);
@@ -275,13 +275,5 @@ export class AuditorTerm {
 
   async #count(): Promise<void> {
     this.#d.metrics.underReplicatedLedgers.set(await this.#d.underReplication.count());
-  }
-}
-
-function asBookieId(name: string): BookieId | [] {
-  try {
-    return bookieId(name);
-  } catch {
-    return [];
   }
 }

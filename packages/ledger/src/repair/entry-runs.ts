@@ -32,8 +32,7 @@ export function ownCount(sizes: QuorumSizes, index: number, { first, last }: Ent
 function ownBelow({ ensembleSize, writeQuorumSize }: QuorumSizes, index: number, end: number): number {
   const cycles = Math.floor(end / ensembleSize);
   let count = cycles * writeQuorumSize;
-  for (let entry = cycles * ensembleSize; entry < end; entry++)
-    if (storesEntry({ ensembleSize, writeQuorumSize, ackQuorumSize: 1 }, index, entry)) count++;
+  for (let entry = cycles * ensembleSize; entry < end; entry++) if (storesEntry({ ensembleSize, writeQuorumSize }, index, entry)) count++;
   return count;
 }
 

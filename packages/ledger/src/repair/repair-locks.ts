@@ -1,4 +1,4 @@
-import { ledgerIdOfRepairPart, type MetadataStore, metadataErrors, paths } from '@daybook/metadata';
+import { deleteOwnKey, ledgerIdOfRepairPart, type MetadataStore, metadataErrors, paths } from '@daybook/metadata';
 import type { LedgerId } from '@daybook/proto';
 import type { Clock } from '@daybook/runtime';
 import { repairErrors } from './errors.js';
@@ -138,12 +138,10 @@ export class RepairLocks {
   /** False when the store cannot be reached. */
   async #remove(ledgerId: LedgerId): Promise<boolean> {
     try {
-      const path = paths.replicationLock(ledgerId);
-      const found = await this.#store.get(path);
-      if (found?.ownEphemeral && found.value.equals(this.#value)) await this.#store.delete(path, found.version);
+      await deleteOwnKey(this.#store, paths.replicationLock(ledgerId), this.#value);
     } catch (error) {
       if (metadataErrors.UNAVAILABLE.is(error)) return false;
-      if (!metadataErrors.NOT_FOUND.is(error) && !metadataErrors.BAD_VERSION.is(error) && !metadataErrors.CLOSED.is(error)) throw error;
+      if (!metadataErrors.CLOSED.is(error)) throw error;
     }
     return true;
   }

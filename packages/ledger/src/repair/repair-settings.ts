@@ -1,5 +1,5 @@
 import { type MetadataStore, metadataErrors, paths, type Watch } from '@daybook/metadata';
-import { type BookieId, bookieId } from '@daybook/proto';
+import { asBookieId, type BookieId } from '@daybook/proto';
 import { decodeCheckTime, decodeDelaySeconds, encodeCheckTime } from './repair-format.js';
 
 /** Checks that the auditor runs now and then; when they ran last is written down, so that a new auditor does not begin again. */
@@ -117,13 +117,5 @@ export class RepairSettings {
     } catch (error) {
       if (!metadataErrors.NOT_FOUND.is(error) && !metadataErrors.EXISTS.is(error)) throw error;
     }
-  }
-}
-
-function asBookieId(name: string): BookieId | undefined {
-  try {
-    return bookieId(name);
-  } catch {
-    return undefined;
   }
 }
