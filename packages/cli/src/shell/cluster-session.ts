@@ -1,30 +1,17 @@
 import { hostname } from 'node:os';
-import { BookiePool, type ConnectBookie, createLedgerClient, type LedgerClient } from '@daybook/ledger';
-import { connectGrpcBookie } from '@daybook/ledger/grpc';
+import type { ConnectBookie } from '@daybook/ledger';
 import { openRepairTools, type RateOptions, type RepairTools } from '@daybook/ledger/repair';
-import {
-  type BookieRegistry,
-  createBookieRegistry,
-  createBookieTopology,
-  createLedgerRecords,
-  type LedgerRecords,
-  type MetadataStore,
-} from '@daybook/metadata';
+import type { MetadataStore } from '@daybook/metadata';
 import { openZooKeeperStore } from '@daybook/metadata/zookeeper';
 import { Lifecycle } from '@daybook/runtime';
 import { cliErrors } from '../errors.js';
-import { type NodeParts, nodeParts } from '../node-parts.js';
-
-type SessionParts = Pick<NodeParts, 'clock' | 'random' | 'logger'>;
+import { type ConnectedLedgers, connectLedgers, type SessionParts } from '../ledger/connect-ledgers.js';
+import { nodeParts } from '../node-parts.js';
 
 /** A cluster as an operator's tool sees it. */
-export interface ClusterSession {
+export interface ClusterSession extends ConnectedLedgers {
   readonly parts: SessionParts;
   readonly store: MetadataStore;
-  readonly records: LedgerRecords;
-  readonly registry: BookieRegistry;
-  readonly bookies: BookiePool;
-  readonly ledgers: LedgerClient;
   /** Made at the first call, with its rate. */
   repair(rate?: RateOptions): Promise<RepairTools>;
   close(): Promise<void>;
@@ -42,25 +29,14 @@ export async function openClusterSession({ parts, store, connect }: ClusterSessi
   const { clock, random, logger } = parts;
   const lifecycle = new Lifecycle();
   try {
-    const registry = await createBookieRegistry(store, { clock, logger });
-    lifecycle.onClose('bookie registry', () => registry.close());
-    const bookies = new BookiePool({ clock, registry, connect: connect ?? ((bookie) => connectGrpcBookie(bookie, { clock })), logger });
-    lifecycle.onClose('bookie connections', () => bookies.close());
-    const records = createLedgerRecords(store);
-    const topology = await createBookieTopology(store, { logger });
-    lifecycle.onClose('racks', () => topology.close());
-    const ledgers = createLedgerClient({ clock, random, records, registry, bookies, topology, logger });
-    lifecycle.onClose('ledger client', () => ledgers.close());
+    const connected = await connectLedgers(lifecycle, { parts, store, ...(connect && { connect }) });
     let tools: Promise<RepairTools> | undefined;
     const repair = (rate: RateOptions = {}): Promise<RepairTools> => {
-      tools ??= openRepairTools(
-        { clock, random, store, records, registry, bookies, ledgers, topology, logger, name: `shell-${hostname()}-${process.pid}` },
-        rate,
-      );
+      tools ??= openRepairTools({ clock, random, logger, store, ...connected, name: `shell-${hostname()}-${process.pid}` }, rate);
       return tools;
     };
     lifecycle.onClose('repair tools', async () => await (await tools?.catch(() => undefined))?.close());
-    return { parts, store, records, registry, bookies, ledgers, repair, close: () => lifecycle.close() };
+    return { parts, store, ...connected, repair, close: () => lifecycle.close() };
   } catch (error) {
     await lifecycle.close();
     throw error;

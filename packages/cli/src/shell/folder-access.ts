@@ -27,12 +27,22 @@ export async function inFolder<T>(options: FolderOptions, instead: string, task:
   return whileStopped(bookie, instead, () => task(bookie));
 }
 
-/** Runs `task`, which only looks, on the folder of a bookie that is stopped or runs; `mayRepeat` is false once something was printed. */
+/**
+ * Runs `task`, which only looks, on the folder of a bookie that is stopped or runs. Of a running one it may be run again when files change under it, until it calls
+ * `notePrinted`, as what was printed cannot be taken back.
+ */
 export async function inAnyFolder<T>(
   options: FolderOptions,
-  task: (bookie: StoppedBookie, isRunning: boolean) => Promise<T>,
-  mayRepeat?: () => boolean,
+  task: (bookie: StoppedBookie, isRunning: boolean, notePrinted: () => void) => Promise<T>,
 ): Promise<T> {
   const bookie = await bookieFolder(options);
-  return lookInto(bookie, (isRunning) => task(bookie, isRunning), mayRepeat);
+  let isPrinted = false;
+  const notePrinted = () => {
+    isPrinted = true;
+  };
+  return lookInto(
+    bookie,
+    (isRunning) => task(bookie, isRunning, notePrinted),
+    () => !isPrinted,
+  );
 }

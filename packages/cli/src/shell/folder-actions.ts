@@ -10,10 +10,8 @@ import {
   giveUpLogs,
   identityProblems,
   inspectLogs,
-  type JournalFileSummary,
   type LastMark,
   type LocalLog,
-  type LogSummary,
   ledgerRows,
   listFilesOnDisk,
   listLocalLogs,
@@ -100,19 +98,17 @@ async function folderFiles(options: FolderOptions, kinds: readonly DiskFileKind[
 }
 
 export async function readJournal(file: string | undefined, options: PlainOptions): Promise<void> {
-  let isPrinted = false;
-  const look = async (bookie: StoppedBookie): Promise<JournalFileSummary> => {
+  const summary = await inAnyFolder(options, async (bookie, _isRunning, notePrinted) => {
     const wanted = file ?? (await readLastMark(bookie)).marks[0]?.journalFileName ?? '1';
     const path = await findJournalFile(bookie.disk, bookie.journalDirectories, wanted);
     return readJournalFile(bookie.disk, path, (record) => {
-      isPrinted = true;
+      notePrinted();
       if (options.json) return printJson(record);
       const { offset, type, ledgerId: id, firstEntryId, lastEntryId, isRecovery, bytes } = record;
       const entries = type === 'entries' ? `entries ${firstEntryId} to ${lastEntryId}${isRecovery ? ' (of a recovery)' : ''}` : type;
       printLine(`${offset}\t${entries}\t${id === undefined ? '' : `ledger ${id}`}\t${bytes} bytes`);
     });
-  };
-  const summary = await inAnyFolder(options, look, () => !isPrinted);
+  });
   const { damages, ...rest } = summary;
   if (options.json) printJson({ summary });
   else printLine(factsText(rest));
@@ -125,40 +121,36 @@ export async function readJournal(file: string | undefined, options: PlainOption
 }
 
 export async function readLog(wanted: string, options: ReadLogCommandOptions): Promise<void> {
-  let isPrinted = false;
-  const look = async (bookie: StoppedBookie): Promise<LogSummary> => {
+  const summary = await inAnyFolder(options, async (bookie, _isRunning, notePrinted) => {
     const log = findLocalLog(await listLocalLogs(bookie), wanted);
     const { ledger, entry: entryId, startpos: from, endpos: to } = options;
     return readEntryLog(bookie.disk, log.logPath, { endBytes: log.logBytes, from, to, ledgerId: ledger, entryId }, ({ entry, ...record }) => {
-      isPrinted = true;
+      notePrinted();
       if (options.json) return printJson(options.msg ? { ...record, entry: entry.toString('base64') } : record);
       const { position, ledgerId: id, entryId: found, lastAddConfirmed, bytes, isIntact } = record;
       printLine(`${position}\tledger ${id}\tentry ${found}\tlac ${lastAddConfirmed}\t${bytes} bytes${isIntact ? '' : '\tDAMAGED'}`);
       if (options.msg) printLine(entry.toString('hex'));
     });
-  };
-  const summary = await inAnyFolder(options, look, () => !isPrinted);
+  });
   if (options.json) printJson({ summary });
   else printLine(factsText(summary));
   if (summary.badRecordsCount > 0) throw shellErrors.PROBLEMS(summary.badRecordsCount, `damaged records in ${summary.path}`);
 }
 
 export async function readLogMetadata(wanted: string | undefined, options: LogOptions): Promise<void> {
-  let isPrinted = false;
-  const look = async (bookie: StoppedBookie): Promise<string[]> => {
+  const damages = await inAnyFolder(options, async (bookie, _isRunning, notePrinted) => {
     const logs = await listLocalLogs(bookie);
     const damaged: string[] = [];
     for (const log of wanted === undefined ? logs : [findLocalLog(logs, wanted)]) {
       const { runs, damage } = await readRuns(bookie.disk, log);
       const ledgers = ledgerRows(runs);
       if (damage !== undefined) damaged.push(`${log.indexPath} (${damage})`);
-      isPrinted = true;
+      notePrinted();
       if (options.json) printJson({ ...logFacts(log), damage, ledgers });
       else printLine(`${factsText({ ...logFacts(log), damage })}\n${tableText(ledgers, 'no entries')}\n`);
     }
     return damaged;
-  };
-  const damages = await inAnyFolder(options, look, () => !isPrinted);
+  });
   if (damages.length > 0) throw shellErrors.PROBLEMS(damages.length, `damaged indexes: ${damages.join('; ')}. The bookie rebuilds them when it runs`);
 }
 
