@@ -104,6 +104,8 @@ const errors = [
 ];
 
 class SharedMetadataStore implements MetadataStore {
+  /** A session ends with its connection. */
+  readonly sessionTimeoutMs = 0;
   readonly #socket: Socket;
   readonly #waiting = new Map<number, { resolve: (result: never) => void; reject: (error: Error) => void }>();
   readonly #watches = new Map<string, Set<() => void>>();

@@ -54,7 +54,7 @@ const bookie = await openBookie({
   logger,
   metrics,
   dataDirectory: folder,
-  metadata: bookieMetadata(store, { clock, random, logger, sessionTimeoutMs, onFailure: onFatal }),
+  metadata: bookieMetadata(store, { clock, random, logger, onFailure: onFatal }),
   onFatal,
 });
 const records = createLedgerRecords(store);

@@ -150,10 +150,10 @@ export class BookieNode {
   }
 
   #metadata(run: string, session: NodeSession, clock: SimClock, disk: SimDisk): BookieMetadata {
-    const { queue, mutation, sessionTimeoutMs, collectsGarbage } = this.#world;
+    const { queue, mutation, collectsGarbage } = this.#world;
     const onFailure = (error: unknown) => this.#exit(disk, (error as Error).message);
     const random = queue.random.fork(`${run} metadata`);
-    const parts = bookieMetadata(session, { clock, random, logger: this.#world.logger(run), sessionTimeoutMs, onFailure });
+    const parts = bookieMetadata(session, { clock, random, logger: this.#world.logger(run), onFailure });
     const { ledgers, guardReplication, register } = parts;
     return {
       instanceId: () => readInstanceId(session),

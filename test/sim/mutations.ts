@@ -45,6 +45,7 @@ function storeLike(inner: MetadataStore, change: Partial<MetadataStore>): Metada
     get session() {
       return inner.session;
     },
+    sessionTimeoutMs: inner.sessionTimeoutMs,
     get: (path) => inner.get(path),
     put: (path, value, expected, options) => inner.put(path, value, expected, options),
     delete: (path, expected) => inner.delete(path, expected),

@@ -29,6 +29,10 @@ export class NodeSession implements MetadataStore {
     );
   }
 
+  get sessionTimeoutMs(): number {
+    return this.inner.sessionTimeoutMs;
+  }
+
   get session(): SessionState {
     return this.#seen;
   }

@@ -7,8 +7,6 @@ export interface BookieMetadataOptions {
   clock: Clock;
   random: Random;
   logger: Logger;
-  /** That of the metadata store. */
-  sessionTimeoutMs?: number;
   /** Somebody else has taken the bookie's id: the process must stop. */
   onFailure(error: unknown): void;
 }

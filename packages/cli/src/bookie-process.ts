@@ -55,7 +55,7 @@ async function start(config: Config, lifecycle: Lifecycle): Promise<void> {
     await servers.grpc?.close();
     await servers.http?.close();
   });
-  const metadata = bookieMetadata(store, { clock, random, logger, sessionTimeoutMs: metadataSessionTimeoutMs, onFailure: onFatal });
+  const metadata = bookieMetadata(store, { clock, random, logger, onFailure: onFatal });
   const own = folders(config);
   const bookie = await openBookie({ ...parts, ...own, metadata, onFatal });
   lifecycle.onClose('bookie', () => bookie.close());

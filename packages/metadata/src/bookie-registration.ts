@@ -1,6 +1,7 @@
 import { type Clock, isWorthRetrying, type Logger } from '@daybook/runtime';
 import { encodeBookieRecord } from './bookie-record.js';
 import type { RegisteredBookie } from './bookie-registry.js';
+import { outlastEarlierSession } from './earlier-session.js';
 import { clusterErrors, metadataErrors } from './errors.js';
 import type { MetadataStore, Watch } from './metadata-store.js';
 import { paths } from './paths.js';
@@ -8,8 +9,6 @@ import { paths } from './paths.js';
 export interface RegistrationOptions {
   clock: Clock;
   logger?: Pick<Logger, 'info' | 'warn'>;
-  /** How long a key of an earlier session may still be there: that session's time-out. */
-  sessionTimeoutMs?: number;
   /** After a lost session somebody else has taken the bookie's id: the bookie must stop. */
   onFailure?: (error: Error) => void;
 }
@@ -25,8 +24,8 @@ export interface BookieRegistration {
 }
 
 /**
- * Registers `bookie` by an ephemeral key, and again after each lost session. When another session holds its key, waits for that to end, at most the session
- * time-out, then rejects with `CLUSTER_BOOKIE_ID_TAKEN`.
+ * Registers `bookie` by an ephemeral key, and again after each lost session. When another session holds its key, waits for as long as that of an earlier
+ * process can last, then rejects with `CLUSTER_BOOKIE_ID_TAKEN`.
  */
 export async function registerBookie(store: MetadataStore, bookie: RegisteredBookie, options: RegistrationOptions): Promise<BookieRegistration> {
   const registration = new StoredRegistration(store, bookie, options);
@@ -35,8 +34,6 @@ export async function registerBookie(store: MetadataStore, bookie: RegisteredBoo
 }
 
 const retryMs = 500;
-/** The servers end a session a little late. */
-const expiryGraceMs = 2_000;
 
 class StoredRegistration implements BookieRegistration {
   readonly #store: MetadataStore;
@@ -166,27 +163,10 @@ class StoredRegistration implements BookieRegistration {
     }
   }
 
-  /** Until no other session has `path`. */
   async #waitForOthers(path: string): Promise<void> {
-    const { clock, sessionTimeoutMs = 10_000 } = this.#options;
-    const waitMs = sessionTimeoutMs + expiryGraceMs;
-    const deadlineMs = clock.monoMs() + waitMs;
-    let wake = new AbortController();
-    const watch = this.#store.watch(path, () => wake.abort());
-    const stop = () => wake.abort();
-    this.#stop.signal.addEventListener('abort', stop);
-    try {
-      for (;;) {
-        wake = new AbortController();
-        const found = await this.#store.get(path);
-        if (found === undefined || found.ownEphemeral || this.#stop.signal.aborted) return;
-        const leftMs = deadlineMs - clock.monoMs();
-        if (leftMs <= 0) throw clusterErrors.BOOKIE_ID_TAKEN(this.#bookie.bookieId, waitMs);
-        await clock.sleep(leftMs, wake.signal);
-      }
-    } finally {
-      this.#stop.signal.removeEventListener('abort', stop);
-      watch.stop();
-    }
+    const { clock } = this.#options;
+    const beganMs = clock.monoMs();
+    if (await outlastEarlierSession(this.#store, path, { clock, stop: this.#stop.signal })) return;
+    throw clusterErrors.BOOKIE_ID_TAKEN(this.#bookie.bookieId, Math.round(clock.monoMs() - beganMs));
   }
 }

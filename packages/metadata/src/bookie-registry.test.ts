@@ -195,7 +195,7 @@ t.test("bookie registration: an old session's key -> waited for, then registered
   await registerBookie(old, b(1), { clock });
   old.suspend();
   const store = open();
-  const registration = await queue.complete(registerBookie(store, b(1), { clock, sessionTimeoutMs: 10_000 }));
+  const registration = await queue.complete(registerBookie(store, b(1), { clock }));
   tt.equal(clock.monoMs(), 10_000, 'as soon as it was gone');
   tt.equal((await store.get(paths.availableBookie(bookieId('b1'))))?.ownEphemeral, true);
   await registration.close();
@@ -208,9 +208,10 @@ t.test(
     const store = open();
     const failures: Error[] = [];
     const registration = await registerBookie(store, b(1), { clock, onFailure: (error) => failures.push(error) });
-    await tt.rejects(queue.complete(registerBookie(open(), b(1), { clock, sessionTimeoutMs: 3_000 })), {
+    await tt.rejects(queue.complete(registerBookie(open(), b(1), { clock })), {
       code: 'CLUSTER_BOOKIE_ID_TAKEN',
       retry: 'later',
+      message: /still holds it after 12000 ms: end it first/,
     });
     tt.equal(registration.isRegistered, true, 'the first one stays');
     const other = open();

@@ -50,6 +50,8 @@ interface Pending {
  * States: open → (disk full: what was queued is undone and rejected, still open) → failed (any other disk error: all calls reject, `onFailure`) | closed.
  */
 export class EmbeddedStore implements MetadataStore {
+  /** No value of another process is ever there. */
+  readonly sessionTimeoutMs = 0;
   readonly #lock: DiskLock;
   readonly #log: EmbeddedLog;
   readonly #tree: MetadataTree;

@@ -70,10 +70,10 @@ export class MemoryTree {
 
 /** One client of a {@link MemoryTree}, with faults that tests and the simulator switch on. Deterministic under a simulated clock and a seeded random. */
 export class MemoryStore implements MetadataStore {
+  readonly sessionTimeoutMs: number;
   readonly #shared: MemoryTree;
   readonly #clock: Clock;
   readonly #random: Random | undefined;
-  readonly #sessionTimeoutMs: number;
   readonly #listeners = new SessionListeners('connected');
   readonly #watches: WatchTable;
   #faults: MemoryFaults;
@@ -86,7 +86,7 @@ export class MemoryStore implements MetadataStore {
     this.#shared = shared;
     this.#clock = options.clock;
     this.#random = options.random;
-    this.#sessionTimeoutMs = options.sessionTimeoutMs ?? 10_000;
+    this.sessionTimeoutMs = options.sessionTimeoutMs ?? 10_000;
     this.#faults = { ...noFaults, ...options.faults };
     this.#owner = shared.nextOwner();
     this.#watches = new WatchTable((task) => this.#deliver(task));
@@ -109,7 +109,7 @@ export class MemoryStore implements MetadataStore {
     if (this.session !== 'connected') return;
     this.#listeners.change('suspended');
     const owner = this.#owner;
-    this.#expiry = this.#clock.after(this.#sessionTimeoutMs, () => {
+    this.#expiry = this.#clock.after(this.sessionTimeoutMs, () => {
       this.#expiry = undefined;
       this.#shared.endOwner(owner);
     });

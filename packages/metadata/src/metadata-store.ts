@@ -24,6 +24,8 @@ export interface MetadataStore {
   watch(path: string, listener: () => void): Watch;
   /** Whether ephemeral values of this store are held: `connected`; `suspended` (connection lost, may come back in time); `lost` (they are gone). */
   readonly session: SessionState;
+  /** How long the store keeps ephemeral values of a process that it does not hear of: as the two agreed, which may be longer than what was asked for. */
+  readonly sessionTimeoutMs: number;
   /** Called on each change of {@link session}. After `lost` a new session begins by itself (`connected` again), without the old ephemeral values. */
   onSession(listener: (state: SessionState) => void): Watch;
   /** Ends the session: its ephemeral values are removed. */

@@ -43,6 +43,11 @@ export class ZooKeeperClient {
     return this.#client.getSessionId();
   }
 
+  /** What the servers granted; until then what was asked for. */
+  get sessionTimeoutMs(): number {
+    return this.#client.getSessionTimeout();
+  }
+
   create(path: string, value: Buffer, kind: NodeKind): Promise<string> {
     return this.#call((done) => this.#client.create(path, value, modes[kind], done));
   }

@@ -42,7 +42,7 @@ export class ZooKeeperStore implements MetadataStore {
   readonly #clock: Clock;
   readonly #servers: string;
   readonly #root: string;
-  readonly #sessionTimeoutMs: number;
+  readonly #patienceMs: number;
   readonly #listeners = new SessionListeners('suspended');
   readonly #watches = new ZooKeeperWatches((path) => this.#full(path));
   readonly #waiting = new Set<{ resolve: () => void }>();
@@ -54,12 +54,16 @@ export class ZooKeeperStore implements MetadataStore {
     this.#clock = options.clock;
     this.#servers = servers;
     this.#root = root;
-    this.#sessionTimeoutMs = options.metadataSessionTimeoutMs ?? 10_000;
+    this.#patienceMs = options.metadataSessionTimeoutMs ?? 10_000;
     this.#client = this.#newClient();
   }
 
   get session(): SessionState {
     return this.#listeners.state;
+  }
+
+  get sessionTimeoutMs(): number {
+    return this.#client.sessionTimeoutMs;
   }
 
   onSession(listener: (state: SessionState) => void): Watch {
@@ -129,7 +133,7 @@ export class ZooKeeperStore implements MetadataStore {
   #newClient(): ZooKeeperClient {
     const client: ZooKeeperClient = new ZooKeeperClient({
       servers: this.#servers,
-      sessionTimeoutMs: this.#sessionTimeoutMs,
+      sessionTimeoutMs: this.#patienceMs,
       clock: this.#clock,
       onState: (state) => this.#clientState(client, state),
     });
@@ -162,7 +166,7 @@ export class ZooKeeperStore implements MetadataStore {
     if (this.#pendingBytes + bytes > pendingBytesMax)
       throw metadataErrors.UNAVAILABLE(`${this.#pendingBytes} bytes are waiting to be written already`);
     this.#pendingBytes += bytes + operationBytes;
-    const deadlineMs = this.#clock.monoMs() + this.#sessionTimeoutMs;
+    const deadlineMs = this.#clock.monoMs() + this.#patienceMs;
     try {
       for (let isAfterLoss = false; ; isAfterLoss = true) {
         const client = await this.#connected(deadlineMs);
@@ -203,7 +207,7 @@ export class ZooKeeperStore implements MetadataStore {
     let timer: { cancel(): void } | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = this.#clock.after(Math.max(0, deadlineMs - this.#clock.monoMs()), () =>
-        reject(metadataErrors.UNAVAILABLE(`no answer from ${this.#servers} within ${this.#sessionTimeoutMs} ms`)),
+        reject(metadataErrors.UNAVAILABLE(`no answer from ${this.#servers} within ${this.#patienceMs} ms`)),
       );
     });
     try {

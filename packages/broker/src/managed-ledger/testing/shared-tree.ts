@@ -20,6 +20,7 @@ export class SharedTree {
 export class TreeSession implements MetadataStore {
   readonly #tree: SharedTree;
   readonly session: SessionState = 'connected';
+  readonly sessionTimeoutMs = 10_000;
   /** Nothing is ever answered again, nor does anything happen: the process is gone. */
   isDead = false;
   isUnavailable = false;

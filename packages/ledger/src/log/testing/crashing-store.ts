@@ -64,6 +64,10 @@ export class CrashingStore implements MetadataStore {
     return this.#store.session;
   }
 
+  get sessionTimeoutMs(): number {
+    return this.#store.sessionTimeoutMs;
+  }
+
   onSession(listener: (state: SessionState) => void): Watch {
     return this.#store.onSession((state) => {
       if (!this.#isCrashed) listener(state);
