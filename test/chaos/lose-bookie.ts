@@ -48,7 +48,7 @@ export async function withBookies<T>(settings: Readonly<Record<string, string>>,
   const bookies = new Map<string, DaybookProcess>();
   try {
     for (let i = 1; i <= 4; i++) bookies.set(`b${i}`, startBookie(metadata, `${folder.path}/b${i}`, `b${i}`, settings));
-    for (const [name, bookie] of bookies) await until(`${name} is ready`, 30_000, () => bookie.output.includes('is ready'));
+    for (const [name, bookie] of bookies) await until(`${name} is ready`, 30_000, () => bookie.output.includes('is ready: gRPC'));
     return await use({ metadata, bookies });
   } finally {
     await Promise.all([...bookies.values()].map((bookie) => bookie.kill9()));

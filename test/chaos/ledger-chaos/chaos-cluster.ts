@@ -164,7 +164,7 @@ export class ChaosCluster {
     const words = ['bookie', '--metadata', this.metadata, '--data', folder, '--bookie-id', bookieId];
     const at = ['--port', String(port), '--http-port', String(httpPort), '--advertised-address', `127.0.0.1:${proxy.port}`];
     const settings = { metadataSessionTimeoutMs: sessionTimeoutMs, flushIntervalMs: 1_000, gcWaitTime: 5_000, journalMaxSizeMB: 16 };
-    const node = new ChaosNode(bookieId, () => new DaybookProcess([...words, ...at, ...setting(bookie.settings)]), 'is ready');
+    const node = new ChaosNode(bookieId, () => new DaybookProcess([...words, ...at, ...setting(bookie.settings)]), 'is ready: gRPC');
     const bookie: ChaosBookie = { bookieId, folder, port, httpPort, proxy, node, settings };
     this.bookies.push(bookie);
     await node.start();
