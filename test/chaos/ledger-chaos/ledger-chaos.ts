@@ -235,6 +235,8 @@ class Run {
       return true;
     }
     this.#log(`the limbo of ${bookie.bookieId} is over`);
+    // The next time its disk is wiped it must refuse to start without its operator's word again.
+    bookie.settings.dataIntegrityChecking = false;
     this.#limbo = undefined;
     return false;
   }
