@@ -1,7 +1,7 @@
 import { createCookieRecords, createLedgerRecords, initialiseCluster, type MetadataStore, registerBookie } from '@daybook/metadata';
 import type { Clock, Logger, Random } from '@daybook/runtime';
 import type { BookieMetadata } from './bookie-api.js';
-import { guardReplication } from './replication-guard.js';
+import { replicationGuard } from './replication-guard.js';
 
 export interface BookieMetadataOptions {
   clock: Clock;
@@ -18,7 +18,7 @@ export function bookieMetadata(store: MetadataStore, options: BookieMetadataOpti
     instanceId: () => initialiseCluster(store, random),
     cookies: createCookieRecords(store),
     ledgers: createLedgerRecords(store),
-    guardReplication: (ledgerId, owner) => guardReplication(ledgerId, { store, clock: options.clock, owner }),
+    guardReplication: replicationGuard({ store, clock: options.clock }),
     register: (bookie) => registerBookie(store, bookie, registration),
   };
 }

@@ -1,67 +1,77 @@
-import { type MemoryFaults, MemoryTree, type MetadataStore, paths } from '@daybook/metadata';
-import { type LedgerId, ledgerId } from '@daybook/proto';
+import { MemoryTree, type MetadataStore, paths, RepairLocks } from '@daybook/metadata';
+import { bookieId, ledgerId } from '@daybook/proto';
 import { EventQueue, SimClock, SimRandom } from '@daybook/runtime/sim';
 import t from 'tap';
-import { guardReplication } from './replication-guard.js';
+import { replicationGuard } from './replication-guard.js';
 
 const ledger = ledgerId(7);
+const b1 = bookieId('b1');
 
 function world() {
   const queue = new EventQueue({ seed: 1 });
   const tree = new MemoryTree();
   const clock = new SimClock(queue);
-  const open = (faults: Partial<MemoryFaults> = {}) => tree.openSession({ clock, faults, random: new SimRandom('faults') });
+  const open = () => tree.openSession({ clock, random: new SimRandom('faults') });
   const complete = <T>(task: Promise<T>): Promise<T> => queue.complete(task);
-  const guard = (store: MetadataStore, id: LedgerId, owner: string) => complete(guardReplication(id, { store, clock, owner }));
-  return { open, complete, guard };
+  const guardOf = (store: MetadataStore, id = b1) => {
+    const guard = replicationGuard({ store, clock });
+    return (which = ledger) => complete(guard(which, id));
+  };
+  const worker = (store: MetadataStore) => new RepairLocks({ store, clock, owner: 'worker' });
+  return { queue, open, complete, guardOf, worker };
 }
 
-t.test('replication guard: held → nobody else gets the lock; released → gone', async (t) => {
-  const { open, complete, guard } = world();
+t.test('replication guard: held → nobody else gets the lock; released, also twice → gone', async (t) => {
+  const { open, complete, guardOf } = world();
   const [mine, other] = [open(), open()];
-  const held = await guard(mine, ledger, 'b1');
+  const held = await guardOf(mine)();
   t.match((await complete(other.get(paths.replicationLock(ledger))))?.value.toString(), /^bookieId: "garbage collection of b1"\n$/);
-  t.equal(await guard(other, ledger, 'b2'), undefined);
+  const guardOther = guardOf(other, bookieId('b2'));
+  t.equal(await guardOther(), undefined);
+  await complete(held!.release());
   await complete(held!.release());
   t.equal(await complete(other.get(paths.replicationLock(ledger))), undefined);
-  t.ok(await guard(other, ledger, 'b2'));
+  t.ok(await guardOther());
 });
 
-t.test('replication guard: ledger in repair, or waiting for it → none', async (t) => {
-  const { open, complete, guard } = world();
-  const [mine, worker] = [open(), open()];
-  await complete(worker.put(paths.replicationLock(ledger), Buffer.from('bookieId: "worker"\n'), 'absent', { ephemeral: true }));
-  t.equal(await guard(mine, ledger, 'b1'), undefined);
-  const waiting = ledgerId(8);
-  await complete(worker.put(paths.underreplicatedLedger(waiting), Buffer.from('ctime: 1\n'), 'absent'));
-  t.equal(await guard(mine, waiting, 'b1'), undefined);
-});
-
-t.test(
-  'replication guard: its own key of an earlier round, never removed → taken over; one in the same session that is not its own → none',
-  async (t) => {
-    const { open, guard } = world();
-    const mine = open();
-    await guard(mine, ledger, 'b1');
-    t.ok(await guard(mine, ledger, 'b1'));
-    t.equal(await guard(mine, ledger, 'another part of this process'), undefined);
-  },
-);
-
-t.test('replication guard: released twice → fine', async (t) => {
-  const { open, complete, guard } = world();
+t.test('replication guard: ledger in repair, by whatever process, or waiting for it → none', async (t) => {
+  const { open, complete, guardOf, worker } = world();
   const mine = open();
-  const held = await guard(mine, ledger, 'b1');
-  await complete(held!.release());
-  await complete(held!.release());
-  t.pass();
+  const guard = guardOf(mine);
+  const lock = await complete(worker(mine).tryLock(ledger));
+  t.equal(await guard(), undefined, 'by a worker of the bookie itself');
+  await complete(lock!.release());
+  await complete(worker(open()).tryLock(ledger));
+  t.equal(await guard(), undefined);
+  const waiting = ledgerId(8);
+  await complete(open().put(paths.underreplicatedLedger(waiting), Buffer.from('ctime: 1\n'), 'absent'));
+  t.equal(await guard(waiting), undefined);
 });
 
 t.test('replication guard: the store cannot be reached for a while → released all the same', async (t) => {
-  const { open, complete, guard } = world();
+  const { queue, open, complete, guardOf } = world();
   const mine = open();
-  const held = await guard(mine, ledger, 'b1');
-  mine.setFaults({ lostRequests: 0.5, lostReplies: 0.3 });
+  const held = await guardOf(mine)();
+  mine.setFaults({ lostRequests: 1_000 });
   await complete(held!.release());
+  await queue.runFor(20_000);
+  mine.setFaults({ lostRequests: 0 });
+  await queue.runFor(20_000);
   t.equal(await complete(open().get(paths.replicationLock(ledger))), undefined);
+});
+
+t.test('replication guard: the answer to it is lost, and the ledger is no candidate of later rounds → repair can have it', async (t) => {
+  const { queue, open, complete, guardOf, worker } = world();
+  const mine = open();
+  const guard = guardOf(mine);
+  const put = mine.put.bind(mine);
+  mine.put = async (...args) => {
+    mine.setFaults({ lostReplies: 1_000 });
+    return put(...args);
+  };
+  t.equal(await guard(), undefined);
+  mine.setFaults({ lostReplies: 0 });
+  t.ok(await complete(open().get(paths.replicationLock(ledger))), 'the key is there');
+  await queue.runFor(20_000);
+  t.ok(await complete(worker(open()).tryLock(ledger)));
 });

@@ -17,6 +17,7 @@ export { type EmbeddedOptions, EmbeddedStore, openEmbeddedStore } from './embedd
 export { clusterErrors, metadataErrors } from './errors.js';
 export { type ElectionOptions, type ElectionState, LeaderElection } from './leader-election.js';
 export { createLedgerRecords, type LedgerRecords, type VersionedLedger } from './ledger-records.js';
+export { decodeHolder, encodeHolder } from './lock-holder.js';
 export { type MemoryFaults, type MemorySessionOptions, MemoryStore, MemoryTree, noFaults } from './memory-store.js';
 export { pathBytesMax } from './metadata-path.js';
 export type * from './metadata-store.js';
@@ -24,3 +25,4 @@ export { type OpenStoreOptions, openMetadataStore } from './open-store.js';
 export { deleteOwnKey } from './own-key.js';
 export { ledgerIdOfPath, ledgerIdOfRepairPart, nameOfPart, paths, segmentSequenceOfPart, sequenceOfPath } from './paths.js';
 export { valueBytesMax } from './put-checks.js';
+export { type RepairLock, RepairLocks, type RepairLocksOptions } from './repair-locks.js';

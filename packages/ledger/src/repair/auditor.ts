@@ -1,7 +1,6 @@
-import { LeaderElection, type MetadataStore, paths } from '@daybook/metadata';
+import { decodeHolder, encodeHolder, LeaderElection, type MetadataStore, paths } from '@daybook/metadata';
 import type { AuditorDependencies, AuditorOptions } from './auditor-term.js';
 import { AuditorTerm, defaultAuditorOptions } from './auditor-term.js';
-import { decodeHolder, encodeHolder } from './repair-format.js';
 
 export interface AuditorElectionDependencies extends AuditorDependencies {
   store: MetadataStore;

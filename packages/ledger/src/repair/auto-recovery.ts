@@ -5,6 +5,7 @@ import {
   createCookieRecords,
   type LedgerRecords,
   type MetadataStore,
+  RepairLocks,
 } from '@daybook/metadata';
 import { type Clock, type Logger, type Metrics, type Random, silentLogger } from '@daybook/runtime';
 import type { BookiePool } from '../bookie-pool.js';
@@ -14,7 +15,6 @@ import { Auditor } from './auditor.js';
 import type { AuditorOptions } from './auditor-term.js';
 import { RateLimit } from './rate-limit.js';
 import type { RecoverDependencies } from './recover-bookies.js';
-import { RepairLocks } from './repair-locks.js';
 import { RepairMetrics } from './repair-metrics.js';
 import { createRepairPlacement } from './repair-placement.js';
 import { RepairSettings } from './repair-settings.js';

@@ -44,7 +44,6 @@ export {
   recoverBookies,
 } from './recover-bookies.js';
 export type { UnderReplicatedMark } from './repair-format.js';
-export { type RepairLock, RepairLocks, type RepairLocksOptions } from './repair-locks.js';
 export { RepairMetrics } from './repair-metrics.js';
 export { createRepairPlacement, type RepairPlacement, type RepairPlacementDependencies, type VacantPlace } from './repair-placement.js';
 export { type PeriodicCheck, periodicChecks, type RecoveryDelay, RepairSettings } from './repair-settings.js';

@@ -1,4 +1,4 @@
-import type { CookieRecords, VersionedLedger } from '@daybook/metadata';
+import type { CookieRecords, RepairLocks, VersionedLedger } from '@daybook/metadata';
 import { metadataErrors } from '@daybook/metadata';
 import type { BookieId, LedgerId } from '@daybook/proto';
 import { DaybookError } from '@daybook/runtime';
@@ -8,7 +8,7 @@ import { repairErrors } from './errors.js';
 import { bookiesOf, forEachLedger } from './for-each-ledger.js';
 import { fragmentsOf, type Presence } from './ledger-check.js';
 import { type LedgerRepairDependencies, repairLedger } from './ledger-repair.js';
-import type { RepairLocks } from './repair-locks.js';
+import { waitForLock } from './wait-for-lock.js';
 
 export interface RecoverBookiesRequest {
   /** Whose copies are moved to others; they may be up or down, and give what they still have. */
@@ -161,7 +161,7 @@ class Recovery {
 
   async #repair(ledgerId: LedgerId): Promise<LedgerReport['outcome']> {
     const { lockWaitMs = 60_000 } = this.#request;
-    const lock = await this.#d.locks.lock(ledgerId, { waitMs: lockWaitMs, stop: this.#stop });
+    const lock = await waitForLock(ledgerId, { ...this.#d, waitMs: lockWaitMs, stop: this.#stop });
     const end = abortAny([lock.lost, this.#stop]);
     try {
       const outcome = await repairLedger(this.#d, {

@@ -7,7 +7,7 @@ import { numberValue, parseTextFormat, quoteText, textValue } from '@daybook/pro
  * |---|---|
  * | `LAYOUT` | text: `type: "BASIC"`, `version: 1` |
  * | `ledgers/.../urL<id>` | text: one `replica: "<bookie>"` per missing bookie, `ctime: <ms>`; ours: comments `# damaged` when entries that are there cannot be read, `# misplaced` when copies lie in too few racks |
- * | `locks/urL<id>`, votes of `auditorelection` | text: `bookieId: "<who>"` |
+ * | `locks/urL<id>`, votes of `auditorelection` | text: `bookieId: "<who>"` (`encodeHolder`) |
  * | `lostBookieRecoveryDelay` | text: seconds |
  * | `disable` | nothing |
  * | `checkallledgersctime`, `placementpolicycheckctime`, `replicascheckctime` | protobuf: field 1, int64: milliseconds since the epoch |
@@ -50,21 +50,6 @@ export function decodeMark(bytes: Uint8Array): UnderReplicatedMark {
     return { replicas: named, markedAtMs: time && numberValue(time), isDamaged: lines.includes(damaged), ...(isMisplaced && { isMisplaced }) };
   } catch {
     return { replicas: undefined, markedAtMs: undefined, isDamaged: true };
-  }
-}
-
-/** Of a lock or a vote: who holds it. */
-export function encodeHolder(name: string): Buffer {
-  return Buffer.from(`bookieId: ${quoteText(name)}\n`);
-}
-
-/** Undefined when it cannot be read. */
-export function decodeHolder(bytes: Uint8Array): string | undefined {
-  try {
-    const field = parseTextFormat(new TextDecoder().decode(bytes)).find(({ name }) => name === 'bookieId');
-    return field && textValue(field);
-  } catch {
-    return undefined;
   }
 }
 

@@ -1,7 +1,6 @@
 import { metadataErrors, paths } from '@daybook/metadata';
 import type { BookieId, LedgerId } from '@daybook/proto';
 import t from 'tap';
-import type { RepairLock } from './repair-locks.js';
 import { RepairWorld } from './testing/repair-world.js';
 import type { RepairWork } from './under-replication.js';
 
@@ -65,76 +64,6 @@ t.test('under-replication: listed → all ids ascending, those beyond 2^53 and s
   await world.run(store.put(`${paths.underreplicatedLedgers}/0000/strange`, Buffer.from(''), 'absent'));
   t.same(await world.run(listOf(underReplication.list())), [0, 123, 70_000, 5_000_000_000]);
   t.equal(await world.run(underReplication.count()), 4);
-});
-
-t.test('under-replication: a lock → BookKeeper’s text, ephemeral, one at a time; released → the next', async (t) => {
-  const world = new RepairWorld();
-  const node = world.addNode();
-  const { locks } = await world.tools(node);
-  const other = await world.tools();
-  const lock = (await world.run(locks.tryLock(ledger))) as RepairLock;
-  const found = await world.run(node.session.get('/ledgers/underreplication/locks/urL0000000123'));
-  t.equal(found?.value.toString(), `bookieId: "${node.parts.name}"\n`);
-  t.equal(found?.ownEphemeral, true);
-  t.equal(await world.run(locks.tryLock(ledger)), undefined, 'not twice in one process');
-  t.equal(await world.run(other.locks.tryLock(ledger)), undefined);
-  t.match(await world.rejection(other.locks.lock(ledger, { waitMs: 2_000 })), { code: 'REPAIR_LEDGER_LOCKED', message: /node-2/ });
-  const waiting = other.locks.lock(ledger, { waitMs: 10_000 });
-  await world.runFor(700);
-  await world.run(lock.release());
-  const next = await world.run(waiting);
-  await world.run(lock.release());
-  t.equal(await world.run(locks.holder(ledger)), 'node-3', 'releasing twice takes nothing from the next holder');
-  await world.run(next.release());
-  t.equal(await world.run(locks.holder(ledger)), undefined);
-});
-
-t.test('under-replication: the session is lost → its locks tell, and are free', async (t) => {
-  const world = new RepairWorld();
-  const node = world.addNode();
-  const { locks } = await world.tools(node);
-  const lock = (await world.run(locks.tryLock(ledger))) as RepairLock;
-  t.equal(lock.lost.aborted, false);
-  node.session.expire();
-  t.equal(lock.lost.aborted, true);
-  t.ok(await world.run((await world.tools()).locks.tryLock(ledger)));
-  await world.run(lock.release());
-  t.equal(await world.run(locks.holder(ledger)), 'node-3', 'the lock of the new holder stays');
-});
-
-t.test('under-replication: the answer to a lock is lost → nobody has it twice, and it is found again', async (t) => {
-  const world = new RepairWorld();
-  const node = world.addNode();
-  const { locks } = await world.tools(node);
-  node.session.setFaults({ lostReplies: 1_000 });
-  t.equal(await world.run(locks.tryLock(ledger)), undefined);
-  node.session.setFaults({ lostReplies: 0 });
-  t.equal(await world.run((await world.tools()).locks.tryLock(ledger)), undefined, 'it is held by that session');
-  const lock = await world.run(locks.tryLock(ledger));
-  t.ok(lock, 'its own');
-  node.session.setFaults({ lostReplies: 1_000 });
-  await world.run(lock?.release() as Promise<void>);
-  node.session.setFaults({ lostReplies: 0 });
-  t.ok(await world.run(locks.tryLock(ledger)));
-});
-
-t.test('under-replication: the answer to a lock or to its release is lost → the key does not stay: others get the lock', async (t) => {
-  const world = new RepairWorld();
-  const node = world.addNode();
-  const { locks } = await world.tools(node);
-  const other = (await world.tools()).locks;
-  node.session.setFaults({ lostReplies: 1_000 });
-  t.equal(await world.run(locks.tryLock(ledger)), undefined);
-  await world.runFor(20_000);
-  node.session.setFaults({ lostReplies: 0 });
-  const lock = await world.run(other.lock(ledger, { waitMs: 20_000 }));
-  await world.run(lock.release());
-  const own = (await world.run(locks.tryLock(ledger))) as RepairLock;
-  node.session.setFaults({ lostReplies: 1_000 });
-  await world.run(own.release());
-  node.session.setFaults({ lostReplies: 0 });
-  await world.run(other.lock(ledger, { waitMs: 20_000 }));
-  t.equal(await world.run(locks.tryLock(ledger)), undefined);
 });
 
 t.test('under-replication: taken → locked, with what the mark says then; two workers share the list', async (t) => {

@@ -1,9 +1,8 @@
-import { type MetadataStore, metadataErrors, paths, type Watch } from '@daybook/metadata';
+import { type MetadataStore, metadataErrors, paths, type RepairLock, type RepairLocks, type Watch } from '@daybook/metadata';
 import { type BookieId, type LedgerId, ledgerId } from '@daybook/proto';
 import { type Clock, type Random, shuffled } from '@daybook/runtime';
 import { repairErrors } from './errors.js';
 import { decodeMark, encodeMark, repairLayout, type UnderReplicatedMark } from './repair-format.js';
-import type { RepairLock, RepairLocks } from './repair-locks.js';
 
 export interface MarkedLedger {
   ledgerId: LedgerId;

@@ -1,8 +1,10 @@
-import { deleteOwnKey, ledgerIdOfRepairPart, type MetadataStore, metadataErrors, paths } from '@daybook/metadata';
 import type { LedgerId } from '@daybook/proto';
 import type { Clock } from '@daybook/runtime';
-import { repairErrors } from './errors.js';
-import { decodeHolder, encodeHolder } from './repair-format.js';
+import { metadataErrors } from './errors.js';
+import { decodeHolder, encodeHolder } from './lock-holder.js';
+import type { MetadataStore } from './metadata-store.js';
+import { deleteOwnKey } from './own-key.js';
+import { ledgerIdOfRepairPart, paths } from './paths.js';
 
 /** The right to repair one ledger, for as long as the metadata session lasts. */
 export interface RepairLock {
@@ -20,7 +22,6 @@ export interface RepairLocksOptions {
   owner: string;
 }
 
-const pollMs = 500;
 const releaseAttemptsMax = 5;
 const releaseRetryMs = 200;
 const leftoversRetryMs = 5_000;
@@ -61,19 +62,6 @@ export class RepairLocks {
       if (!isTaken && this.#held.get(ledgerId) === lost) this.#held.delete(ledgerId);
     }
     return isTaken ? { ledgerId, lost: lost.signal, release: () => this.#release(ledgerId, lost) } : undefined;
-  }
-
-  /** Waits for the lock. Rejects with `REPAIR_LEDGER_LOCKED` after `waitMs`, `REPAIR_STOPPED`. */
-  async lock(ledgerId: LedgerId, { waitMs, stop }: { waitMs: number; stop?: AbortSignal | undefined }): Promise<RepairLock> {
-    const deadlineMs = this.#clock.monoMs() + waitMs;
-    for (;;) {
-      if (stop?.aborted === true) throw repairErrors.STOPPED();
-      const lock = await this.tryLock(ledgerId);
-      if (lock !== undefined) return lock;
-      const leftMs = deadlineMs - this.#clock.monoMs();
-      if (leftMs <= 0) throw repairErrors.LEDGER_LOCKED(ledgerId, (await this.holder(ledgerId)) ?? 'somebody');
-      await this.#clock.sleep(Math.min(pollMs, leftMs), stop);
-    }
   }
 
   /** Who has the lock; undefined when nobody has. */
@@ -173,5 +161,7 @@ export class RepairLocks {
     for (const lost of this.#held.values()) lost.abort();
     this.#held.clear();
     this.#leftovers.clear();
+    this.#leftoversTimer?.cancel();
+    this.#leftoversTimer = undefined;
   }
 }
