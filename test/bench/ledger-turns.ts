@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline';
 import type { LedgerReader, LedgerWriter } from '@daybook/ledger';
 import { AppendBatchBuilder, type BookieService, createDigest, type EntryId, type LedgerId, ledgerId as ledgerIdOf, masterKey } from '@daybook/proto';
+import { keepHeapHeadroom } from '@daybook/runtime/real';
 import { openView } from '../chaos/lose-bookie.js';
 
 /**
@@ -17,6 +18,8 @@ import { openView } from '../chaos/lose-bookie.js';
  */
 const [metadata = ''] = process.argv.slice(2);
 const password = Buffer.from('bench');
+// As Daybook's own processes that write ledgers do.
+keepHeapHeadroom(48 * 1024 * 1024);
 const view = await openView(metadata);
 /** Not busily: what is measured needs the processor too. */
 const nextTick = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1));

@@ -7,7 +7,7 @@ import { autoRecoveryProcessConfigSchema } from './autorecovery-config.js';
 import { startAutoRecoveryHttp } from './autorecovery-http.js';
 import { startAutoRecoveryNode } from './autorecovery-node.js';
 import { chosenPort, reachable } from './free-port.js';
-import { announceReady, endWithParent, untilAskedToEnd } from './life.js';
+import { announceReady, beginServing, untilAskedToEnd } from './life.js';
 import { nodeParts } from './node-parts.js';
 import { loadSettings } from './settings.js';
 
@@ -15,7 +15,7 @@ import { loadSettings } from './settings.js';
 export async function runAutoRecovery(options: AutoRecoveryCommandOptions): Promise<void> {
   const { metadata, host, httpPort: askedPort, name: askedName } = options;
   const config = loadSettings(autoRecoveryProcessConfigSchema, options, { metadata, host, httpPort: askedPort, name: askedName });
-  endWithParent();
+  beginServing();
   const parts = nodeParts(config);
   const { clock, logger, metrics } = parts;
   const lifecycle = new Lifecycle();

@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
 import { type Bookie, type BookieHttp, bookieConfigSchema, bookieMetadata, openBookie, startBookieHttp } from '@daybook/bookie';
 import { type BookieServer, startBookieServer } from '@daybook/bookie/grpc';
 import type { ConnectBookie } from '@daybook/ledger';
@@ -10,25 +9,16 @@ import type { z } from 'zod';
 import type { BookieOptions } from './bookie.js';
 import { bookieProcessConfigSchema } from './bookie-process-config.js';
 import { chosenPort, reachable } from './free-port.js';
-import { announceReady, endWithParent, untilAskedToEnd } from './life.js';
+import { announceReady, beginServing, untilAskedToEnd } from './life.js';
 import { exitAtOnce, type NodeParts, nodeParts } from './node-parts.js';
 import { loadSettings, settingsOf } from './settings.js';
 import { bookieAdmin } from './shell/bookie-admin.js';
-
-/**
- * Before its next collection V8 lets the heap grow to four times what was live after the last one. What a bookie caches is replaced again and again, so most of that
- * would be garbage: with twice, its memory stays near what is configured (docs/benchmarks.md), for a few per cent more CPU.
- */
-function keepHeapSmall(): void {
-  setFlagsFromString('--heap-growing-percent=100');
-}
 
 /** Runs until the process is asked to end; exits when its disks or its identity can be trusted no more. */
 export async function runBookie(options: BookieOptions): Promise<void> {
   const { metadata, data: dataDirectory, host, port, httpPort, bookieId, advertisedAddress } = options;
   const config = loadSettings(bookieProcessConfigSchema, options, { metadata, dataDirectory, host, port, httpPort, bookieId, advertisedAddress });
-  endWithParent();
-  keepHeapSmall();
+  beginServing();
   const lifecycle = new Lifecycle();
   try {
     await start(config, lifecycle);

@@ -7,7 +7,7 @@ import type { BrokerOptions } from './broker.js';
 import { brokerProcessConfigSchema } from './broker-config.js';
 import { startBrokerNode } from './broker-node.js';
 import { chosenPort, reachable } from './free-port.js';
-import { announceReady, endWithParent, untilAskedToEnd } from './life.js';
+import { announceReady, beginServing, untilAskedToEnd } from './life.js';
 import { nodeParts } from './node-parts.js';
 import { loadSettings, settingsOf } from './settings.js';
 
@@ -15,7 +15,7 @@ import { loadSettings, settingsOf } from './settings.js';
 export async function runBroker(options: BrokerOptions): Promise<void> {
   const { metadata, host, port: askedPort, advertisedAddress } = options;
   const config = loadSettings(brokerProcessConfigSchema, options, { metadata, host, port: askedPort, advertisedAddress });
-  endWithParent();
+  beginServing();
   const parts = nodeParts(config);
   const { clock, logger } = parts;
   const lifecycle = new Lifecycle();

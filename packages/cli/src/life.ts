@@ -1,3 +1,5 @@
+import { keepHeapHeadroom } from '@daybook/runtime/real';
+
 /** A server process tells whoever started it that it serves, as a line for people and (over an IPC channel, when there is one) as a message. */
 export interface ReadyMessage {
   ready: { address: string };
@@ -20,6 +22,15 @@ export function endWithParent(): void {
   if (!process.connected) return;
   process.once('disconnect', () => process.exit(1));
   process.channel?.unref();
+}
+
+/** By how much the heap of a server grows before it is marked again, as long as it is a small one: enough to be marked a few times a second at most. */
+const heapHeadroomBytes = 48 * 1024 * 1024;
+
+/** To be called at the start of a process that serves. */
+export function beginServing(): void {
+  endWithParent();
+  keepHeapHeadroom(heapHeadroomBytes);
 }
 
 /** Resolves when the process is asked to end; a second request ends it at once. */

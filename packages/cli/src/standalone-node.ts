@@ -5,7 +5,7 @@ import { createBookieRegistry, openEmbeddedStore } from '@daybook/metadata';
 import { Lifecycle } from '@daybook/runtime';
 import { startBrokerNode } from './broker-node.js';
 import { chosenPort, reachable } from './free-port.js';
-import { announceReady, endWithParent, untilAskedToEnd } from './life.js';
+import { announceReady, beginServing, untilAskedToEnd } from './life.js';
 import { exitAtOnce, nodeParts } from './node-parts.js';
 import { loadSettings, type SettingOptions, settingsOf } from './settings.js';
 import { standaloneConfigSchema } from './standalone-config.js';
@@ -21,7 +21,7 @@ export interface StandaloneRequest extends SettingOptions {
 /** Runs until the process is asked to end. */
 export async function runStandalone(request: StandaloneRequest): Promise<void> {
   const config = loadSettings(standaloneConfigSchema, request, { host: request.host, port: request.port, dataDirectory: request.data });
-  endWithParent();
+  beginServing();
   const parts = nodeParts(config);
   const { clock, random, disk, logger, metrics } = parts;
   const onFatal = exitAtOnce(logger);
