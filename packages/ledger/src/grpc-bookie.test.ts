@@ -18,7 +18,11 @@ import {
   isSameIdentity,
   type LedgerId,
   masterKey,
+  type NumberedRead,
+  partsOfReply,
+  type ReadPart,
   type ReadRequest,
+  readPartBytesMax,
   type WriteLacRequest,
 } from '@daybook/proto';
 import { RealClock, RealRandom } from '@daybook/runtime/real';
@@ -44,6 +48,9 @@ class WireBookie {
   cancelledCount = 0;
   /** Take appends and say nothing. */
   isMute = false;
+  /** Of a version without a stream for reads. */
+  isOld = false;
+  readCallsCount = 0;
 
   constructor(name: string) {
     this.bookie = new MemoryBookie({ clock, bookieId: name });
@@ -73,7 +80,14 @@ class WireBookie {
       bookieServiceDefinition as unknown as ServiceDefinition,
       {
         append: (stream: ServerDuplexStream<AppendRequest, AppendReply>) => this.#serveAppends(stream),
-        read: unary((request: ReadRequest) => service.read(request), { code: 'UNAVAILABLE', entries: [] }),
+        read: unary(
+          (request: ReadRequest) => {
+            this.readCallsCount++;
+            return service.read(request);
+          },
+          { code: 'UNAVAILABLE', entries: [] },
+        ),
+        ...(this.isOld ? {} : { streamedRead: (stream: ServerDuplexStream<NumberedRead, ReadPart>) => this.#serveReads(stream) }),
         fence: unary((request: FenceRequest) => service.fence(request), { code: 'UNAVAILABLE' }),
         readLac: unary((id: LedgerId) => service.readLac(id), { code: 'UNAVAILABLE' }),
         awaitLac: (
@@ -100,6 +114,19 @@ class WireBookie {
 
   stop(): void {
     this.server.forceShutdown();
+  }
+
+  #serveReads(stream: ServerDuplexStream<NumberedRead, ReadPart>): void {
+    const { service } = this.bookie.connect();
+    stream.on('error', () => undefined);
+    stream.on('data', ({ number, read }: NumberedRead) => {
+      if (!isSameIdentity(read.expected, this.identity)) stream.write({ number, isLast: true, code: 'UNAVAILABLE', entries: [] });
+      else
+        void service.read(read.request).then((reply) => {
+          for (const part of partsOfReply(number, reply)) stream.write(part);
+        });
+    });
+    stream.on('end', () => stream.end());
   }
 
   #serveAppends(stream: ServerDuplexStream<AppendRequest, AppendReply>): void {
@@ -170,6 +197,38 @@ t.test('grpc bookie: append, read, fence, last-add-confirmed, list, info over th
   t.equal(fenced.code, 'OK');
   t.equal(await append(service, batchOf(3, [Buffer.from('d')])), 'FENCED');
   t.equal((await service.info()).code, 'OK');
+});
+
+t.test('grpc bookie: bookie of a version without a stream for reads → asked by calls, the first read too', async (t) => {
+  const wire = new WireBookie('b1');
+  wire.isOld = true;
+  await wire.start();
+  t.teardown(() => wire.stop());
+  const service = connected(t, wire);
+  t.equal(await append(service, batchOf(0, [Buffer.from('a')])), 'OK');
+  const request = { ledgerId, entryIds: [0 as EntryId], bytesMax: 1000 };
+  for (let i = 1; i <= 2; i++) {
+    const reply = await service.read(request);
+    t.same([reply.code, reply.entries.length], ['OK', 1]);
+    t.equal(wire.readCallsCount, i);
+  }
+});
+
+t.test('grpc bookie: large reply → what one entry keeps alive is bounded', async (t) => {
+  const service = connected(t, await started(t));
+  t.equal(
+    await append(
+      service,
+      batchOf(
+        0,
+        Array.from({ length: 300 }, () => Buffer.alloc(1_000, 'x')),
+      ),
+    ),
+    'OK',
+  );
+  const reply = await service.read({ ledgerId, entryIds: Array.from({ length: 300 }, (_, i) => i as EntryId), bytesMax: 1_000_000 });
+  t.equal(reply.entries.length, 300);
+  t.ok(reply.entries.every((entry) => entry.buffer.byteLength <= readPartBytesMax));
 });
 
 t.test('grpc bookie: nobody listens → UNAVAILABLE, never a negative', async (t) => {

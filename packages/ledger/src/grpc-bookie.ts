@@ -26,6 +26,7 @@ import type { Clock } from '@daybook/runtime';
 import { type ChannelOptions, Client, credentials, type ServiceError, status } from '@grpc/grpc-js';
 import { AppendStream, type AppendTransport, type AppendTransportEvents } from './append-stream.js';
 import type { BookieConnection } from './bookie-pool.js';
+import { ReadStream, type ReadTransport, type ReadTransportEvents } from './read-stream.js';
 
 export interface GrpcBookieOptions {
   clock: Clock;
@@ -83,6 +84,9 @@ class GrpcBookie implements BookieService {
   #waitingClient: Client | undefined;
   #waitingCount = 0;
   readonly #appends: AppendStream;
+  readonly #reads: ReadStream;
+  /** The bookie is of a version without a stream for reads. */
+  #isReadAlone = false;
   readonly #requestTimeoutMs: number;
 
   constructor(bookie: RegisteredBookie, options: GrpcBookieOptions) {
@@ -99,13 +103,24 @@ class GrpcBookie implements BookieService {
       outstandingBytesMax: options.outstandingBytesMax ?? 64 * 1024 * 1024,
       timeoutMs: options.appendTimeoutMs ?? 5_000,
     });
+    this.#reads = new ReadStream({
+      clock: options.clock,
+      expected: this.#expected,
+      open: (events) => this.#openReads(events),
+      timeoutMs: this.#requestTimeoutMs,
+    });
   }
 
   append(batch: AppendBatch, done: (code: BookieCode) => void): void {
     this.#appends.append(batch, done);
   }
 
-  read(request: ReadRequest): Promise<ReadReply> {
+  async read(request: ReadRequest): Promise<ReadReply> {
+    if (!this.#isReadAlone) {
+      const reply = await this.#reads.read(request);
+      if (reply !== 'NOT_KNOWN') return reply;
+      this.#isReadAlone = true;
+    }
     return this.#call(bookieServiceDefinition.read, this.#addressed(request), (code) => ({ code, entries: [] }));
   }
 
@@ -153,6 +168,7 @@ class GrpcBookie implements BookieService {
 
   close(): void {
     this.#appends.close();
+    this.#reads.close();
     this.#client.close();
     this.#waitingClient?.close();
   }
@@ -193,6 +209,18 @@ class GrpcBookie implements BookieService {
     call.on('end', events.ended);
     return {
       write: (request) => call.write(request),
+      cancel: () => call.cancel(),
+    };
+  }
+
+  #openReads(events: ReadTransportEvents): ReadTransport {
+    const { path, requestSerialize, responseDeserialize } = bookieServiceDefinition.streamedRead;
+    const call = this.#client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);
+    call.on('data', events.part);
+    call.on('error', (error: ServiceError) => events.ended(error.code === status.UNIMPLEMENTED ? 'NOT_KNOWN' : codeOf(error)));
+    call.on('end', () => events.ended('UNAVAILABLE'));
+    return {
+      write: (request) => void call.write(request),
       cancel: () => call.cancel(),
     };
   }

@@ -111,6 +111,7 @@ export interface AdvLedgerWriter
 
 export interface LedgerEntry {
   entryId: EntryId;
+  /** May share memory with its neighbours: an entry that is kept keeps up to 64 KiB (or as much as itself) alive beside it, never more. */
   payload: Buffer;
 }
 

@@ -7,6 +7,7 @@ import { pollLac } from './lac-poll.js';
 import type { LedgerEntry, LedgerReader, TailRead } from './ledger-api.js';
 import { readRange } from './range-read.js';
 import { type ReadDependencies, readEntries } from './read-op.js';
+import { withoutRest } from './without-rest.js';
 
 export interface ReaderDependencies extends ReadDependencies {
   records: LedgerRecords;
@@ -160,7 +161,7 @@ export class EnsembleReader implements LedgerReader {
         return undefined;
       }
       this.#advance(result.lastAddConfirmed);
-      return result.entry && { entryId: result.entry.entryId, payload: Buffer.from(result.entry.payload) };
+      return result.entry && { entryId: result.entry.entryId, payload: withoutRest(result.entry.payload) };
     } finally {
       this.#interrupts.delete(interrupt);
     }
@@ -182,8 +183,7 @@ export class EnsembleReader implements LedgerReader {
       this.#advance((entries.at(-1) as (typeof entries)[number]).lastAddConfirmed);
       this.#entryBytesRead = entries.reduce((sum, { payload }) => sum + payload.length, 0) / entries.length + entryHeaderBytes;
     }
-    // Copies, so that an entry kept in a cache does not keep the whole reply alive.
-    return entries.map(({ entryId, payload }) => ({ entryId, payload: Buffer.from(payload) }));
+    return entries.map(({ entryId, payload }) => ({ entryId, payload: withoutRest(payload) }));
   }
 
   /** Once more when it failed and the record has changed since. */

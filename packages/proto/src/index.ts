@@ -20,6 +20,7 @@ export { awaitLacTimeoutMsMax } from './bookie/await-lac.js';
 export { bookieCodeNumbers } from './bookie/codes.js';
 export { type Addressed, type BookieIdentity, isSameIdentity } from './bookie/identity.js';
 export { readEntriesCountMax } from './bookie/read.js';
+export { encodeReadPart, type NumberedRead, partsOfReply, type ReadPart, readPartBytesMax } from './bookie/read-stream.js';
 export * from './bookie/service.js';
 export { type BookieMethod, bookieMessageBytesMax, bookieServiceDefinition } from './bookie/service-definition.js';
 export { explicitLacBytesMax } from './bookie/write-lac.js';

@@ -6,6 +6,8 @@ import {
   type EntryId,
   type LedgerId,
   bookieServiceDefinition as methods,
+  type NumberedRead,
+  type ReadPart,
 } from '@daybook/proto';
 import { silentLogger } from '@daybook/runtime';
 import { RealClock } from '@daybook/runtime/real';
@@ -125,6 +127,46 @@ t.test('grpc server: many reads at once → wait for room, all are answered', as
   t.equal(admission.reads.taken, 0);
   stream.end();
 });
+
+t.test(
+  'grpc server: stream of reads → all are answered, whole, in parts; somebody else is told so; room is given back, also when the client goes away',
+  async (t) => {
+    const { client, call, expected, admission } = await world(t);
+    const { stream, until, replies } = openAppends(client);
+    stream.write({ kind: 'hello', version: 1, expected });
+    stream.write({ kind: 'batches', firstSequence: 0, batches: [makeBatch({ ledger: 1, first: 0, count: 20, bytes: 300 }).bytes] });
+    await until(() => replies.length === 2);
+    const { path, requestSerialize, responseDeserialize } = methods.streamedRead;
+    const reads = client.makeBidiStreamRequest<NumberedRead, ReadPart>(path, requestSerialize, responseDeserialize);
+    const parts: ReadPart[] = [];
+    const answered = new Promise<void>((resolve) =>
+      reads.on('data', (part: ReadPart) => {
+        parts.push(part);
+        if (parts.filter(({ isLast }) => isLast).length === 31) resolve();
+      }),
+    );
+    reads.on('error', () => undefined);
+    const request = { ledgerId: 1 as never, entryIds: Array.from({ length: 20 }, (_, i) => i) as never[], bytesMax: 6000 };
+    for (let number = 0; number < 30; number++) reads.write({ number, read: { expected, request } });
+    reads.write({ number: 30, read: { expected: { ...expected, incarnation: 'older' }, request } });
+    await answered;
+    const alone = await call(methods.read, { expected, request });
+    for (let number = 0; number < 30; number++)
+      t.strictSame(
+        parts.filter((part) => part.number === number).flatMap((part) => part.entries),
+        alone.entries,
+      );
+    t.match(
+      parts.find((part) => part.number === 30),
+      { code: 'UNAVAILABLE', isLast: true },
+    );
+    for (let number = 31; number < 100; number++) reads.write({ number, read: { expected, request } });
+    reads.cancel();
+    while (admission.reads.taken > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    t.strictSame(await call(methods.read, { expected, request }), alone);
+    stream.end();
+  },
+);
 
 t.test('grpc server: clients may send wide, as the windows say', async (t) => {
   const { server } = await world(t);

@@ -9,8 +9,12 @@ import {
   type BookieService,
   bookieMessageBytesMax,
   bookieServiceDefinition,
+  encodeReadPart,
   isSameIdentity,
+  type NumberedRead,
+  type ReadPart,
   type ReadRequest,
+  readPartBytesMax,
 } from '@daybook/proto';
 import { type BudgetWaiter, type Clock, defineErrors, type Logger } from '@daybook/runtime';
 import {
@@ -25,6 +29,7 @@ import {
 } from '@grpc/grpc-js';
 import { type Admission, createAdmission } from './admission.js';
 import { AppendSession } from './append-session.js';
+import { ReadSession, readBytesMin } from './read-session.js';
 
 export const bookieServerErrors = defineErrors('BOOKIE_SERVER', {
   LISTEN: {
@@ -55,8 +60,6 @@ export interface BookieServer extends AsyncDisposable {
 const windowBytes = 4 * 1024 * 1024;
 /** Also of long polls, for which clients have a connection of their own; reads are bounded by {@link Admission}. */
 const streamsPerConnectionMax = 1024;
-/** Also a request that asks for nothing costs something. */
-const readBytesMin = 4096;
 
 /** Serves a bookie over gRPC. */
 export async function startBookieServer(options: BookieServerOptions): Promise<BookieServer> {
@@ -70,7 +73,7 @@ export async function startBookieServer(options: BookieServerOptions): Promise<B
     'grpc.keepalive_timeout_ms': 5_000,
     interceptors: [readAdmission(admission)],
   });
-  server.addService(bookieServiceDefinition, handlers(options, admission));
+  server.addService(definition(), handlers(options, admission));
   const address = `${options.host.includes(':') ? `[${options.host}]` : options.host}:${options.port}`;
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
@@ -86,6 +89,22 @@ export async function startBookieServer(options: BookieServerOptions): Promise<B
     endConnections();
   };
   return { port, close, [Symbol.asyncDispose]: close };
+}
+
+/** Parts of replies are written into the same place again and again, as gRPC copies them at once: memory is what large replies cost most. */
+function definition(): typeof bookieServiceDefinition {
+  const room = Buffer.alloc(readPartBytesMax);
+  return {
+    ...bookieServiceDefinition,
+    streamedRead: { ...bookieServiceDefinition.streamedRead, responseSerialize: (part: ReadPart) => encodeReadPart(part, room) },
+  };
+}
+
+/** A bug: the client learns that it got no answer, and the process that it must stop. */
+function endWith(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
 }
 
 function handlers({ service, identity, clock, appendStreamBytesMax = 16 * 1024 * 1024 }: BookieServerOptions, admission: Admission) {
@@ -114,6 +133,25 @@ function handlers({ service, identity, clock, appendStreamBytesMax = 16 * 1024 *
       { code: 'UNAVAILABLE', entries: [] },
       ({ request }) => service.read(request),
     ),
+    streamedRead: (call: ServerDuplexStream<NumberedRead, ReadPart>) => {
+      const session = new ReadSession({
+        service,
+        identity,
+        budget: admission.reads,
+        channel: {
+          send: (part, sent) => call.write(part, sent),
+          pause: () => call.pause(),
+          resume: () => call.resume(),
+        },
+        onBug: (error) => {
+          call.emit('error', { code: status.INTERNAL });
+          endWith(error);
+        },
+      });
+      call.on('data', (message: NumberedRead) => session.receive(message));
+      call.on('end', () => call.end());
+      for (const event of ['cancelled', 'close', 'error']) call.on(event, () => session.closed());
+    },
     fence: unary(isMeantFor(identity), { code: 'UNAVAILABLE' as const }, ({ request }: Addressed<Parameters<BookieService['fence']>[0]>) =>
       service.fence(request),
     ),
@@ -158,12 +196,9 @@ function unary<Request, Refusal extends Reply, Reply>(
     if (!isMeant(call.request)) return callback(null, refusal);
     answer(call.request, cancelled(call, answer.length)).then(
       (reply) => callback(null, reply),
-      // A bug: the client learns that it got no answer, and the process that it must stop.
       (error: unknown) => {
         callback({ code: status.INTERNAL });
-        queueMicrotask(() => {
-          throw error;
-        });
+        endWith(error);
       },
     );
   };

@@ -96,6 +96,30 @@ const cases: Case[] = [
   },
   { name: 'read: nothing', type: 'ReadReply', method: d.read, side: 'reply', value: { code: 'NO_ENTRY', entries: [] }, fields: { code: 403 } },
   {
+    name: 'streamed read: request',
+    type: 'StreamedReadRequest',
+    method: d.streamedRead,
+    side: 'request',
+    value: { number: 2 ** 40, read: { expected: identity, request: { ledgerId: 7 as LedgerId, entryIds: ids, bytesMax: 1000 } } },
+    fields: { number: 2 ** 40, request: { expected: wireIdentity, ledgerId: 7, entryIds: [3, 1, 5, 2 ** 40 - 9], bytesMax: 1000 } },
+  },
+  {
+    name: 'streamed read: a part of a reply',
+    type: 'StreamedReadReply',
+    method: d.streamedRead,
+    side: 'reply',
+    value: { number: 300, isLast: false, code: 'OK', entries: [entry, Buffer.alloc(0), Buffer.alloc(200, 1)] },
+    fields: { number: 300, isLast: false, code: 0, entries: [entry, Buffer.alloc(0), Buffer.alloc(200, 1)] },
+  },
+  {
+    name: 'streamed read: nothing',
+    type: 'StreamedReadReply',
+    method: d.streamedRead,
+    side: 'reply',
+    value: { number: 0, isLast: true, code: 'NO_LEDGER', entries: [] },
+    fields: { number: 0, isLast: true, code: 402 },
+  },
+  {
     name: 'fence: request',
     type: 'FenceRequest',
     method: d.fence,
@@ -259,6 +283,11 @@ t.test('bookie wire: an empty message, a code that is not known, no code -> neve
   );
   t.equal(
     codeOf(() => d.read.responseDeserialize(Buffer.from([0x08, 0x00]))),
+    'PROTO_FRAME_MALFORMED',
+    'OK without an entry',
+  );
+  t.equal(
+    codeOf(() => d.streamedRead.responseDeserialize(Buffer.from([0x08, 0x01, 0x10, 0x01, 0x18, 0x00]))),
     'PROTO_FRAME_MALFORMED',
     'OK without an entry',
   );

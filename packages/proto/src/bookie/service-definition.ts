@@ -7,6 +7,7 @@ import { decodeInfoReply, decodeInfoRequest, encodeInfoReply, encodeInfoRequest 
 import { decodeFenceRequest, decodeLacReply, decodeLedgerRequest, encodeFenceRequest, encodeLacReply, encodeLedgerRequest } from './lac.js';
 import { decodeListEntriesReply, encodeListEntriesReply } from './list.js';
 import { decodeReadReply, decodeReadRequest, encodeReadReply, encodeReadRequest } from './read.js';
+import { decodeNumberedRead, decodeReadPart, encodeNumberedRead, encodeReadPart, type NumberedRead, type ReadPart } from './read-stream.js';
 import type {
   AwaitLacReply,
   AwaitLacRequest,
@@ -72,6 +73,15 @@ export const bookieServiceDefinition = {
     { encode: encodeReadRequest, decode: decodeReadRequest },
     { encode: encodeReadReply, decode: decodeReadReply },
   ),
+  streamedRead: {
+    ...unary<NumberedRead, ReadPart>(
+      'StreamedRead',
+      { encode: encodeNumberedRead, decode: decodeNumberedRead },
+      { encode: (part) => encodeReadPart(part), decode: decodeReadPart },
+    ),
+    requestStream: true,
+    responseStream: true,
+  } as BookieMethod<NumberedRead, ReadPart>,
   fence: unary<Addressed<FenceRequest>, LacReply>('Fence', { encode: encodeFenceRequest, decode: decodeFenceRequest }, lacReply),
   readLac: unary<Addressed<LedgerId>, LacReply>('ReadLac', ledgerRequest, lacReply),
   awaitLac: unary<Addressed<AwaitLacRequest>, AwaitLacReply>('AwaitLac', { encode: encodeAwaitLacRequest, decode: decodeAwaitLacRequest }, lacReply),
