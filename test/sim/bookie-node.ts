@@ -33,6 +33,7 @@ export const smallBookieLimits = {
   readAheadBytes: 2048,
   ledgerCacheBytesMax: 16 * 1024,
   logBytesMax: 64 * 1024,
+  logSyncStepBytes: 16 * 1024,
   openIndexBytesMax: 8192,
   openFilesMax: 4,
   diskReserveBytes: 32 * 1024,

@@ -26,6 +26,8 @@ export interface BookieLimits {
   /** Which ledger is in which log: more than this goes to files. */
   ledgerMapBytesMax: number;
   logBytesMax: number;
+  /** An entry log is synced after so much, so that journals on the same disk do not wait for all of a flush. */
+  logSyncStepBytes: number;
   openIndexBytesMax: number;
   openFilesMax: number;
   /** Kept back in every directory. */
@@ -63,6 +65,7 @@ export function bookieLimits(config: BookieConfig): BookieLimits {
     ledgerCacheBytesMax: (config.ledgerCacheMaxSizeMB * mib) / 2,
     ledgerMapBytesMax: (config.ledgerCacheMaxSizeMB * mib) / 2,
     logBytesMax: config.logSizeLimit,
+    logSyncStepBytes: 4 * mib,
     openIndexBytesMax: 16 * mib,
     openFilesMax: 256,
     diskReserveBytes: config.diskReserveMB * mib,

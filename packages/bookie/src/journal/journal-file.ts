@@ -5,26 +5,38 @@ export interface JournalFileOptions {
   disk: Disk;
   directory: string;
   bytesMax: number;
-  /** Zeros are written this far ahead of the data, so that a commit never changes the file's size: a third cheaper than growing writes. */
+  /** Zeros are written this far ahead of the data, beside the commits, so that none of them changes the file's size: a third cheaper than growing writes. */
   prefillBytes: number;
   /** False only for `journalSyncData=false`. */
   syncEachWrite: boolean;
 }
 
+/** Zeros written at a time: a commit that needs them has to wait for one such step, and shares the disk with it. */
+const fillStepBytes = 512 * 1024;
+
 /** The journal file being written. One call at a time. */
 export class JournalFile {
   readonly fileId: number;
   readonly #file: DiskFile;
+  /** The same file, for zeros: a commit must not wait for those it does not need yet. */
+  readonly #filler: DiskFile;
   readonly #options: JournalFileOptions;
   #end = fileHeaderBytes;
+  /** Up to here commits change no size. */
   #filledTo: number;
   #zeros: Buffer | undefined;
+  #step: Promise<void> | undefined;
+  /** Zeros are only there to make commits cheaper: without room for them there are none. */
+  #mayFill: boolean;
+  #fillFailure: { readonly error: unknown } | undefined;
 
-  private constructor(fileId: number, file: DiskFile, options: JournalFileOptions, filledTo: number) {
+  private constructor(fileId: number, files: { file: DiskFile; filler: DiskFile }, options: JournalFileOptions, filledTo: number) {
     this.fileId = fileId;
-    this.#file = file;
+    this.#file = files.file;
+    this.#filler = files.filler;
     this.#options = options;
     this.#filledTo = filledTo;
+    this.#mayFill = options.prefillBytes > 0;
   }
 
   /**
@@ -51,7 +63,8 @@ export class JournalFile {
       throw error;
     }
     const file = await disk.open(path, { mode: 'write', syncEachWrite: options.syncEachWrite });
-    return new JournalFile(header.fileId, file, options, await file.bytes());
+    const filler = await disk.open(path, { mode: 'write' });
+    return new JournalFile(header.fileId, { file, filler }, options, await file.bytes());
   }
 
   /** Where the next commit goes. */
@@ -65,33 +78,65 @@ export class JournalFile {
 
   /** Durable when it resolves (unless sync is off). After a rejection nothing behind {@link end} may be trusted, and the file must not be written again. */
   async commit(bytes: Uint8Array): Promise<void> {
-    if (this.#end + bytes.length > this.#filledTo) await this.#fill(this.#end + bytes.length);
+    const end = this.#end + bytes.length;
+    while (end > this.#filledTo && this.#canFill) await (this.#step ?? this.#fill());
+    this.#throwFillFailure();
+    this.#fillAhead(end);
     await this.#file.writeAt(this.#end, bytes);
-    this.#end += bytes.length;
+    this.#end = end;
     // A disk without room for the zeros may have had it for the commit: zeros go behind it, never over it.
-    this.#filledTo = Math.max(this.#filledTo, this.#end);
+    this.#filledTo = Math.max(this.#filledTo, end);
   }
 
   async close(): Promise<void> {
+    this.#mayFill = false;
+    await this.#step;
+    await this.#filler.close();
     await this.#file.close();
+    this.#throwFillFailure();
   }
 
-  async #fill(needed: number): Promise<void> {
-    const { bytesMax, prefillBytes } = this.#options;
-    if (prefillBytes === 0) return;
-    const to = Math.min(bytesMax, needed + prefillBytes);
-    this.#zeros ??= Buffer.alloc(Math.min(prefillBytes, 1 << 20));
-    try {
-      while (this.#filledTo < to) {
-        const bytes = Math.min(this.#zeros.length, to - this.#filledTo);
-        await this.#file.writeAt(this.#filledTo, this.#zeros.subarray(0, bytes));
-        this.#filledTo += bytes;
-      }
-    } catch (error) {
-      // Only zeros are missing: there may still be room for the commit itself.
-      if (!diskErrors.FULL.is(error)) throw error;
-    }
-    if (to === bytesMax) this.#zeros = undefined;
+  get #canFill(): boolean {
+    return this.#mayFill && this.#filledTo < this.#options.bytesMax;
+  }
+
+  /** A failed write or sync of this file, whichever of the two handles it was for. */
+  #throwFillFailure(): void {
+    if (this.#fillFailure !== undefined) throw this.#fillFailure.error;
+  }
+
+  /** Begins to fill when less than half of it is left; goes on by itself. */
+  #fillAhead(end: number): void {
+    const { prefillBytes } = this.#options;
+    if (this.#step === undefined && this.#canFill && this.#filledTo - end < prefillBytes / 2) void this.#fillFrom(end + prefillBytes);
+  }
+
+  async #fillFrom(to: number): Promise<void> {
+    while (this.#canFill && this.#filledTo < to) await (this.#step ?? this.#fill());
+  }
+
+  /** One step. Never rejects: the next commit does. */
+  #fill(): Promise<void> {
+    const from = this.#filledTo;
+    const bytes = Math.min(fillStepBytes, this.#options.prefillBytes, this.#options.bytesMax - from);
+    this.#zeros ??= Buffer.alloc(bytes);
+    this.#step = this.#writeZeros(from, this.#zeros.subarray(0, bytes))
+      .catch((error: unknown) => {
+        this.#mayFill = false;
+        // Only zeros are missing: there may still be room for the commit itself.
+        if (!diskErrors.FULL.is(error)) this.#fillFailure = { error };
+      })
+      .finally(() => {
+        this.#step = undefined;
+        if (!this.#canFill) this.#zeros = undefined;
+      });
+    return this.#step;
+  }
+
+  async #writeZeros(from: number, zeros: Buffer): Promise<void> {
+    await this.#filler.writeAt(from, zeros);
+    if (this.#options.syncEachWrite) await this.#filler.sync();
+    this.#filledTo = from + zeros.length;
   }
 }
 

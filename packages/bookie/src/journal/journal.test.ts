@@ -356,3 +356,41 @@ t.test('journal: killed in the middle of a commit, replayed from the memory of t
   }
   t.ok(longest > 1, 'some of the commit was seen');
 });
+
+t.test('journal: zeros are written ahead → beside the commits, which wait only for those they need', async (t) => {
+  const world = new World();
+  const journal = await world.open(undefined, { prefillBytes: 2048 });
+  const log: string[] = [];
+  world.disk.beforeOperation = ({ kind }) => kind === 'write' && log.push('begin');
+  world.disk.afterOperation = ({ kind, bytes }) => kind === 'write' && log.push(bytes === 512 ? 'commit' : 'zeros');
+  for (const text of texts(12, 400)) await world.queue.complete(world.append(journal, text));
+  await world.queue.run({ untilIdle: true });
+  t.equal(log.filter((each) => each === 'commit').length, 12);
+  t.ok(log.join(' ').includes('begin begin'), `none at the same time: ${log.join(' ')}`);
+  t.equal(await world.queue.complete(used(world)), 8192, 'filled to its end at most');
+});
+
+t.test('journal: zeros cannot be written, or synced → nothing more is acknowledged, the bookie stops', async (t) => {
+  for (const fault of ['write', 'sync'] as const) {
+    const world = new World();
+    const journal = await world.open(undefined, { prefillBytes: 2048 });
+    await world.queue.complete(world.append(journal, 'first'));
+    await world.queue.run({ untilIdle: true });
+    let isCommitUnderWay = false;
+    world.disk.beforeOperation = ({ kind, bytes }) => {
+      if (kind !== 'write') return;
+      // The zeros come first, the commit beside them next.
+      if (bytes === 2048 && fault === 'write') world.disk.failNextWrite();
+      if (bytes === 2048 && fault === 'sync') world.disk.failNextSync();
+      isCommitUnderWay ||= bytes !== 2048;
+    };
+    const outcomes: JournalOutcome[] = [];
+    for (const text of texts(8, 400)) outcomes.push(await world.queue.complete(world.append(journal, text)));
+    t.ok(isCommitUnderWay);
+    t.ok(world.fatal, fault);
+    t.equal(outcomes.at(-1), 'failed');
+    world.crash('none');
+    const durable = texts(8, 400).filter((_, i) => outcomes[i] === 'durable');
+    t.strictSame((await world.replay()).bodies, ['first', ...durable]);
+  }
+});

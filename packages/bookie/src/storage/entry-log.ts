@@ -16,13 +16,12 @@ import { OpenIndex } from './open-index.js';
 import { readWholeFile } from './replace-file.js';
 import { syncOrFail } from './sync-or-fail.js';
 
-/** What compaction writes is synced after so much, too, long before it is committed. */
-const syncStepBytes = 4 << 20;
-
 interface Places {
   disk: Disk;
   directory: string;
   logId: number;
+  /** What is written is synced after so much, too, before it is committed: journals, which wait for the same disk, wait for that much at most. */
+  syncStepBytes: number;
   /** It is for what compaction moves. */
   isCompacted: boolean;
   /** False once its directory was taken out: then nothing is written there any more. */
@@ -37,6 +36,7 @@ export class OpenLog {
   readonly logId: number;
   readonly directory: string;
   readonly isCompacted: boolean;
+  readonly #syncStepBytes: number;
   readonly index = new OpenIndex();
   readonly #isWritable: () => boolean;
   readonly #log: DiskFile;
@@ -51,6 +51,7 @@ export class OpenLog {
     this.logId = place.logId;
     this.directory = place.directory;
     this.isCompacted = place.isCompacted;
+    this.#syncStepBytes = place.syncStepBytes;
     this.#isWritable = place.isWritable;
     this.#log = files.log;
     this.#indexFile = files.index;
@@ -127,8 +128,7 @@ export class OpenLog {
     await this.#log.writeAt(this.#writtenTo, records);
     this.#writtenTo += records.length;
     this.#unsyncedBytes += records.length;
-    // Slowly written: its commit should not push out all of it at once, while journals wait for the same disk.
-    if (this.isCompacted && this.#unsyncedBytes >= syncStepBytes) await this.#sync(this.#log);
+    if (this.#unsyncedBytes >= this.#syncStepBytes) await this.#sync(this.#log);
   }
 
   /**
@@ -139,7 +139,7 @@ export class OpenLog {
     this.#requireWritable();
     const frame = encodeFrame({ logId: this.logId, logBytesBefore: this.#logBytes, logBytesAfter: this.#writtenTo }, runs);
     await this.#indexFile.writeAt(this.#indexBytes, frame);
-    await this.#sync(this.#log, this.#indexFile);
+    await this.#sync(...(this.#unsyncedBytes > 0 ? [this.#log] : []), this.#indexFile);
     if (!accept()) {
       this.rollBack();
       return false;

@@ -25,6 +25,7 @@ export interface EntryLogsOptions {
   onDamaged(logId: number, why: string): void;
   /** Kept back on a disk, and given away when it is full. */
   reserveBytes: number;
+  syncStepBytes: number;
 }
 
 /**
@@ -376,9 +377,9 @@ export class EntryLogs {
   }
 
   #place(logId: number, isCompacted: boolean) {
-    const { disk, files, directories } = this.#options;
+    const { disk, files, directories, syncStepBytes } = this.#options;
     const directory = files.directoryOf(logId);
-    return { disk, directory, logId, isCompacted, isWritable: () => directories.isWritable(files.directoryOf(logId)) };
+    return { disk, directory, logId, isCompacted, syncStepBytes, isWritable: () => directories.isWritable(files.directoryOf(logId)) };
   }
 
   async #directoryFor(isCompacted: boolean): Promise<string> {

@@ -15,7 +15,7 @@ const bufferBytesMax = 1 << 20;
 
 /**
  * Writes a half of the write cache to the entry log, sorted by (ledger, entry), and makes it durable and findable: two syncs, however many ledgers
- * there are (and those of sealing when a log fills up). Rejects with `DISK_FULL` when it may be tried again; what was committed before stays, and is
+ * there are (more when it is much, and those of sealing when a log fills up). Rejects with `DISK_FULL` when it may be tried again; what was committed before stays, and is
  * then written once more. `isWanted` says whether a ledger still exists.
  */
 export async function flushHalf(half: WriteCacheHalf, logs: EntryLogs, limits: FlushLimits, isWanted: (ledgerId: number) => boolean): Promise<void> {

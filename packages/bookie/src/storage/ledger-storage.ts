@@ -4,19 +4,20 @@ import type { JournalMarks } from '../journal/journal-mark.js';
 import { Checkpoints } from './checkpoint.js';
 import { CheckpointDirectories } from './checkpoint-directories.js';
 import type { Checkpoint } from './checkpoint-format.js';
-import { EntryLogs } from './entry-logs.js';
+import type { EntryLogs } from './entry-logs.js';
 import { EntryReader, type FoundBadEntry, type ReadResult } from './entry-reader.js';
 import type { ExplicitLacs } from './explicit-lacs.js';
 import { flushHalf } from './flush.js';
 import type { RebuiltIndex } from './index-rebuild.js';
 import { LedgerCache } from './ledger-cache.js';
 import type { LedgerDirectories } from './ledger-directories.js';
-import { LedgerMap } from './ledger-map.js';
+import type { LedgerMap } from './ledger-map.js';
 import { LedgerStates } from './ledger-state.js';
 import { LedgerStateFile } from './ledger-state-file.js';
 import { LogFiles } from './log-files.js';
 import type { LogStatus } from './log-status.js';
 import { LogUsage } from './log-usage.js';
+import { openLogs } from './open-logs.js';
 import { ReadCache } from './read-cache.js';
 import type { ScrubbedStorage } from './scrubber.js';
 import { Turns } from './turns.js';
@@ -36,6 +37,7 @@ export interface LedgerStorageOptions {
   ledgerCacheBytesMax: number;
   ledgerMapBytesMax: number;
   logBytesMax: number;
+  logSyncStepBytes: number;
   openIndexBytesMax: number;
   openFilesMax: number;
   diskReserveBytes: number;
@@ -366,39 +368,6 @@ interface Loaded {
   ledgerCache: LedgerCache;
   map: LedgerMap;
   logs: EntryLogs;
-}
-
-type LogParts = Pick<Loaded, 'files' | 'ledgerCache' | 'states'> & { latest: Checkpoint | undefined };
-
-async function openLogs(options: LedgerStorageOptions, parts: LogParts): Promise<Pick<Loaded, 'map' | 'logs'>> {
-  const { disk, directories, logger } = options;
-  const { files, ledgerCache: cache, states } = parts;
-  let logs: EntryLogs | undefined;
-  const map = new LedgerMap({
-    disk,
-    directories,
-    files,
-    cache,
-    logger,
-    bytesMax: options.ledgerMapBytesMax,
-    isLog: (logId) => logs?.has(logId) ?? true,
-    hasLedger: (ledgerId) => states.has(ledgerId),
-    onSpilled: (ledgerId, lastEntryId) => states.noteEntry(ledgerId, lastEntryId),
-    onDamaged: (log, error) => logs?.markDamaged(log, error.message),
-  });
-  const onDamaged = (logId: number, why: string): void => {
-    logger.error(
-      { logId, why },
-      'an entry log cannot be used: what is not found elsewhere is answered with an error, until it can be. `daybook shell entrylog inspect` says what it held',
-    );
-    options.onDamagedIndex?.(logId);
-  };
-  logs = await EntryLogs.load(
-    { disk, directories, files, cache, onSealed: (log, rows) => map.addLog(log, rows), onDamaged, reserveBytes: options.diskReserveBytes },
-    parts.latest,
-  );
-  await map.load(logs.sealed());
-  return { map, logs };
 }
 
 function joined(runs: EntryRun[]): EntryRun[] {

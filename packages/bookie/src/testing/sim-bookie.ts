@@ -23,6 +23,7 @@ export const smallLimits: Partial<BookieLimits> = {
   readAheadBytes: 2048,
   ledgerCacheBytesMax: 16 * 1024,
   logBytesMax: 24 * 1024,
+  logSyncStepBytes: 6 * 1024,
   openIndexBytesMax: 8192,
   openFilesMax: 4,
   flushIntervalMs: 500,
