@@ -36,6 +36,7 @@ export const smallBookieLimits = {
   logSyncStepBytes: 16 * 1024,
   openIndexBytesMax: 8192,
   openFilesMax: 4,
+  limboSettleMs: 500,
   diskReserveBytes: 32 * 1024,
   flushIntervalMs: 1500,
 };
@@ -82,6 +83,8 @@ export class BookieNode {
   state: 'off' | 'starting' | 'up' = 'off';
   /** Its disks are gone, or its operator has taken it away: it is to be drained, then it comes back empty. */
   isLost = false;
+  /** Its operator lets it start on empty disks under its old name: in limbo, until its ledgers were copied back. */
+  mayStartEmpty = false;
   /** Kept off by its operator. */
   isRetired = false;
   #runs = 0;
@@ -170,7 +173,7 @@ export class BookieNode {
     const session = this.#world.openSession(clock);
     this.session = session;
     const bookie = await openBookie({
-      config: { ...(collectsGarbage ? collectingConfig : config), bookieId: this.name },
+      config: { ...(collectsGarbage ? collectingConfig : config), bookieId: this.name, dataIntegrityChecking: this.mayStartEmpty },
       limits: { ...this.#world.bookieLimits, ...(collectsGarbage && collectingLimits) },
       clock,
       disk: mutation?.disk?.(disk) ?? disk,

@@ -16,6 +16,9 @@ export class Losses {
   readonly #world: World;
   readonly #repair: Repair;
   readonly #random: SimRandom;
+  /** Of its own, so that the other draws of known seeds stay as they are. */
+  readonly #limbo: SimRandom;
+  readonly #limboShare: number;
   lost: BookieNode | undefined;
   count = 0;
 
@@ -23,6 +26,9 @@ export class Losses {
     this.#world = world;
     this.#repair = repair;
     this.#random = world.queue.random.fork('losses');
+    this.#limbo = world.queue.random.fork('limbo');
+    // The way out of limbo needs the listing of ledgers, which bookies have where they collect garbage.
+    this.#limboShare = world.collectsGarbage && this.#limbo.chance(0.5) ? 0.6 : 0;
   }
 
   /** Loses a bookie now and then; `rate` per second. */
@@ -54,6 +60,8 @@ export class Losses {
     if (lost === undefined) return;
     this.lost = undefined;
     lost.isLost = false;
+    if (lost.mayStartEmpty) this.#world.claims.isBack(lost.name);
+    lost.mayStartEmpty = false;
     this.#world.history.note(lost.name, 'is back');
   }
 
@@ -67,8 +75,13 @@ export class Losses {
     this.lost = bookie;
     this.count++;
     bookie.isLost = true;
-    // Some are taken away with their disks; the others begin to restart on empty ones, and must refuse to.
-    if (this.#random.chance(0.3)) {
+    // Some are taken away with their disks; some start on empty ones because their operator says so; the others begin to, and must refuse.
+    if (this.#limbo.chance(this.#limboShare)) {
+      this.#world.history.note(bookie.name, 'may start without its disks');
+      bookie.mayStartEmpty = true;
+      bookie.wipe();
+      bookie.start();
+    } else if (this.#random.chance(0.3)) {
       bookie.isRetired = true;
       this.#world.history.note(bookie.name, 'is taken away');
       if (bookie.state !== 'off') bookie.kill();
@@ -101,7 +114,9 @@ export function operatorScript(losses: Losses): Script {
     const tools = await repairTools(run);
     for (;;) {
       const { lost } = losses;
-      if (lost?.state === 'up') await backAgain(run, tools, losses, bookieId(lost.name));
+      if (lost?.mayStartEmpty === true) {
+        if (lost.state === 'up' && lost.bookie?.status().isLimbo === false) losses.isBack();
+      } else if (lost?.state === 'up') await backAgain(run, tools, losses, bookieId(lost.name));
       else if (lost?.state === 'off') await drain(run, tools, losses, bookieId(lost.name));
       await run.clock.sleep(500);
     }

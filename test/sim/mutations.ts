@@ -37,6 +37,10 @@ function asRecovery(batch: AppendBatch): AppendBatch {
   return decodeAppendBatch(bytes);
 }
 
+function asNegative<T extends { code: BookieCode }>(reply: T): T {
+  return reply.code === 'UNKNOWN_LEDGER_STATE' ? { ...reply, code: 'NO_ENTRY' } : reply;
+}
+
 const isNegative = (code: BookieCode) => code === 'NO_ENTRY' || code === 'NO_LEDGER';
 const isUnknown = (code: BookieCode) => code !== 'OK' && !isNegative(code) && code !== 'FENCED' && code !== 'UNAUTHORIZED';
 
@@ -284,15 +288,29 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'a wiped bookie is trusted under its old name',
     world: 'cluster',
-    cookies: (inner) => ({
-      read: () => Promise.resolve(undefined),
-      write: async (bookieId, bytes) => {
-        const stored = await inner.read(bookieId);
-        await inner.write(bookieId, bytes, stored?.version ?? 'absent');
-      },
-      delete: (bookieId, expected) => inner.delete(bookieId, expected),
-      list: () => inner.list(),
-    }),
+    cookies: (inner) => {
+      let isJoined = false;
+      return {
+        read: (bookieId) => (isJoined ? inner.read(bookieId) : Promise.resolve(undefined)),
+        write: async (bookieId, bytes) => {
+          const stored = await inner.read(bookieId);
+          await inner.write(bookieId, bytes, stored?.version ?? 'absent');
+          isJoined = true;
+        },
+        delete: (bookieId, expected) => inner.delete(bookieId, expected),
+        list: () => inner.list(),
+      };
+    },
+  },
+  {
+    name: 'a bookie in limbo says that what it lacks is not there',
+    world: 'cluster',
+    bookie: (inner) =>
+      changed(inner, {
+        read: async (request): Promise<ReadReply> => asNegative(await inner.read(request)),
+        fence: async (request) => asNegative(await inner.fence(request)),
+        readLac: async (ledgerId) => asNegative(await inner.readLac(ledgerId)),
+      }),
   },
   {
     name: 'repair changes the metadata before the copies are there',

@@ -162,7 +162,8 @@ export class World {
   /** After each start: does it still have what it acknowledged? */
   bookieUp(node: BookieNode): void {
     this.history.note(node.name, 'is up');
-    this.claims.isBack(node.name);
+    // In limbo it counts as one that lost what it had, until that was copied back.
+    if (!node.mayStartEmpty) this.claims.isBack(node.name);
     void this.inspect(node);
   }
 
