@@ -1,8 +1,9 @@
-import { BookiePool, type ConnectBookie, createLedgerClient } from '@daybook/ledger';
+import type { ConnectBookie } from '@daybook/ledger';
 import { type AutoRecovery, type AutoRecoveryOptions, startAutoRecovery } from '@daybook/ledger/repair';
-import { createBookieRegistry, createBookieTopology, createLedgerRecords, type MetadataStore } from '@daybook/metadata';
+import type { MetadataStore } from '@daybook/metadata';
 import { Lifecycle } from '@daybook/runtime';
 import type { AutoRecoverySettings } from './autorecovery-config.js';
+import { connectLedgers } from './connect-ledgers.js';
 import type { NodeParts } from './node-parts.js';
 
 export interface AutoRecoveryNodeOptions {
@@ -23,21 +24,10 @@ export async function startAutoRecoveryNode({ parts, config, store, connect, nam
   const { clock, random, logger, metrics } = parts;
   const lifecycle = new Lifecycle();
   try {
-    const registry = await createBookieRegistry(store, { clock, logger });
-    lifecycle.onClose('bookie registry', () => registry.close());
-    const bookies = new BookiePool({ clock, registry, connect, logger });
-    lifecycle.onClose('bookie connections', () => bookies.close());
-    const records = createLedgerRecords(store);
-    const topology = await createBookieTopology(store, { logger });
-    lifecycle.onClose('bookie topology', () => topology.close());
     const { minNumRacksPerWriteQuorum, enforceMinNumRacksPerWriteQuorum, minRegionsForDurability } = config;
     const placementRule = { minNumRacksPerWriteQuorum, enforceMinNumRacksPerWriteQuorum, minRegionsForDurability };
-    const ledgers = createLedgerClient({ clock, random, records, registry, bookies, logger, topology, options: placementRule });
-    lifecycle.onClose('ledger client', () => ledgers.close());
-    const recovery = await startAutoRecovery(
-      { clock, random, store, records, registry, bookies, ledgers, logger, metrics, name, topology, placementRule },
-      recoveryOptions(config),
-    );
+    const connected = await connectLedgers(lifecycle, { parts, store, connect, client: placementRule });
+    const recovery = await startAutoRecovery({ ...connected, clock, random, store, logger, metrics, name, placementRule }, recoveryOptions(config));
     lifecycle.onClose('autorecovery', () => recovery.close());
     return { recovery, close: () => lifecycle.close() };
   } catch (error) {

@@ -1,7 +1,8 @@
 import { type BrokerConfig, openBroker, startFrontEnd } from '@daybook/broker';
-import { BookiePool, type ConnectBookie, createLedgerClient, type LedgerClientOptions } from '@daybook/ledger';
-import { type BookieRegistry, createBookieTopology, createLedgerRecords, type MetadataStore } from '@daybook/metadata';
+import type { ConnectBookie, LedgerClientOptions } from '@daybook/ledger';
+import type { BookieRegistry, MetadataStore } from '@daybook/metadata';
 import { Lifecycle } from '@daybook/runtime';
+import { connectLedgers } from './connect-ledgers.js';
 import type { NodeParts } from './node-parts.js';
 import { version } from './package-files.js';
 
@@ -23,13 +24,7 @@ export async function startBrokerNode(options: BrokerNodeOptions): Promise<{ add
   const { clock, random, logger, metrics } = parts;
   const lifecycle = new Lifecycle();
   try {
-    const bookies = new BookiePool({ clock, registry, connect: options.connect, logger });
-    await lifecycle.start({ name: 'bookie connections', close: () => bookies.close() });
-    const topology = await createBookieTopology(store, { logger });
-    await lifecycle.start({ name: 'racks', close: () => topology.close() });
-    const records = createLedgerRecords(store);
-    const ledgers = createLedgerClient({ clock, random, records, registry, bookies, topology, logger, options: placementOptions(config) });
-    await lifecycle.start({ name: 'ledger client', close: () => ledgers.close() });
+    const { ledgers } = await connectLedgers(lifecycle, { parts, store, registry, connect: options.connect, client: placementOptions(config) });
     const broker = await openBroker({
       config,
       brokerId: options.brokerId,

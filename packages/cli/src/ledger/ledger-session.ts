@@ -2,9 +2,9 @@ import type { LedgerClient, LedgerClientOptions } from '@daybook/ledger';
 import type { BookieRegistry, LedgerRecords } from '@daybook/metadata';
 import { openZooKeeperStore } from '@daybook/metadata/zookeeper';
 import { Lifecycle } from '@daybook/runtime';
+import { connectLedgers } from '../connect-ledgers.js';
 import { cliErrors } from '../errors.js';
 import { nodeParts } from '../node-parts.js';
-import { connectLedgers } from './connect-ledgers.js';
 
 /** A ledger client of this process, without a broker. */
 export interface LedgerSession {

@@ -4,8 +4,8 @@ import { openRepairTools, type RateOptions, type RepairTools } from '@daybook/le
 import type { MetadataStore } from '@daybook/metadata';
 import { openZooKeeperStore } from '@daybook/metadata/zookeeper';
 import { Lifecycle } from '@daybook/runtime';
+import { type ConnectedLedgers, connectLedgers, type SessionParts } from '../connect-ledgers.js';
 import { cliErrors } from '../errors.js';
-import { type ConnectedLedgers, connectLedgers, type SessionParts } from '../ledger/connect-ledgers.js';
 import { nodeParts } from '../node-parts.js';
 
 /** A cluster as an operator's tool sees it. */
