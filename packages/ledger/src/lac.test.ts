@@ -17,12 +17,12 @@ const damaged = (reply: LacReply): LacReply => {
 };
 
 t.test('last-add-confirmed from replies: the highest valid one, never below the start of the last segment (P4)', async (t) => {
-  const cases: [string, (LacReply | undefined)[], number, { lastConfirmed: number; length: number | undefined }][] = [
-    ['nobody has anything', [{ code: 'NO_ENTRY' }, { code: 'NO_LEDGER' }], 0, { lastConfirmed: -1, length: undefined }],
-    ['fresh last segment', [{ code: 'NO_ENTRY' }, undefined], 10, { lastConfirmed: 9, length: undefined }],
-    ['highest wins', [newest(5, 3, 60), newest(8, 6, 90), newest(6, 5, 70)], 0, { lastConfirmed: 6, length: 70 }],
-    ['length only from the entry itself', [newest(8, 6, 90)], 0, { lastConfirmed: 6, length: undefined }],
-    ['damaged does not count', [damaged(newest(9, 8, 90)), newest(5, 3, 60)], 0, { lastConfirmed: 3, length: undefined }],
+  const cases: [string, (LacReply | undefined)[], number, { lastConfirmed: number; length: number | undefined; newest: number }][] = [
+    ['nobody has anything', [{ code: 'NO_ENTRY' }, { code: 'NO_LEDGER' }], 0, { lastConfirmed: -1, length: undefined, newest: -1 }],
+    ['fresh last segment', [{ code: 'NO_ENTRY' }, undefined], 10, { lastConfirmed: 9, length: undefined, newest: 9 }],
+    ['highest wins', [newest(5, 3, 60), newest(8, 6, 90), newest(6, 5, 70)], 0, { lastConfirmed: 6, length: 70, newest: 8 }],
+    ['length only from the entry itself', [newest(8, 6, 90)], 0, { lastConfirmed: 6, length: undefined, newest: 8 }],
+    ['damaged does not count', [damaged(newest(9, 8, 90)), newest(5, 3, 60)], 0, { lastConfirmed: 3, length: undefined, newest: 5 }],
   ];
   for (const [name, replies, lastSegmentFirst, expected] of cases) {
     t.same(endFromReplies(replies, { ledgerId, digest, lastSegmentFirst: lastSegmentFirst as EntryId }), expected, name);

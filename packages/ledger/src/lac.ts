@@ -19,6 +19,8 @@ export interface KnownEnd {
   readonly lastConfirmed: EntryId;
   /** Payload bytes up to and including lastConfirmed, when a reply happened to tell. */
   readonly length: number | undefined;
+  /** No entry above this one was shown or told of, by those who replied. */
+  readonly newest: EntryId;
 }
 
 /**
@@ -37,7 +39,8 @@ export function endFromReplies(
     if (header !== undefined) headers.push(header);
     lastConfirmed = Math.max(lastConfirmed, lacFromReply(reply, ledger)) as EntryId;
   }
-  return { lastConfirmed, length: headers.find((header) => header.entryId === lastConfirmed)?.length };
+  const newest = headers.reduce((highest, { entryId }) => Math.max(highest, entryId), lastConfirmed as number) as EntryId;
+  return { lastConfirmed, length: headers.find((header) => header.entryId === lastConfirmed)?.length, newest };
 }
 
 /** What one reply proves, -1 for nothing. */

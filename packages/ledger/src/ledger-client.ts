@@ -106,8 +106,7 @@ class EnsembleClient implements LedgerClient {
   }
 
   async openWithRecovery(ledgerId: LedgerId, options: OpenLedgerOptions): Promise<LedgerReader> {
-    await this.#readRecord(ledgerId, options);
-    const stored = await recoverLedger(this.#d, ledgerId);
+    const stored = await recoverLedger(this.#d, ledgerId, await this.#readRecord(ledgerId, options));
     return this.#newReader(ledgerId, stored, stored.metadata.lastEntryId);
   }
 

@@ -55,7 +55,51 @@ t.test('recovery: entry on one bookie only → kept, and written to Qa again', a
   world.cluster.bookie('b3').refuseReads = 'IO_ERROR'; // One negative alone (b1) proves nothing.
   const reader = await world.run(world.cluster.connect().client.openWithRecovery(writer.ledgerId, { password }));
   t.match(reader.metadata, { lastEntryId: 4, length: lengthUpTo(4) });
+  // Closed when two have it; the third was sent it too.
+  await world.runFor(50);
   for (const name of ['b1', 'b2', 'b3']) for (const id of [3, 4]) t.ok(world.cluster.bookie(name).holds(writer.ledgerId, id), `${id} on ${name}`);
+});
+
+t.test('recovery: tail of some hundred entries on all bookies → each is read once, only the end is asked of all of them', async (t) => {
+  const world = new SimWorld();
+  const { writer } = await writerWith(world, 3);
+  for (const name of ['b1', 'b2', 'b3']) await plant(world, name, writer.ledgerId, 3, 700, 2);
+  const reader = await world.run(world.cluster.connect().client.openWithRecovery(writer.ledgerId, { password }));
+  t.match(reader.metadata, { lastEntryId: 702, length: lengthUpTo(702) });
+  const readsCount = [...world.cluster.bookies.values()].reduce((sum, bookie) => sum + bookie.readsCount, 0);
+  t.equal(readsCount, 3 + 3, 'three chunks, and the entry after the last from three bookies');
+});
+
+t.test('recovery: writer goes on between the first look and the fences → what it confirmed meanwhile is kept', async (t) => {
+  for (const more of [1, 5, 300, 2_000]) {
+    const world = new SimWorld({ delayMs: 2 });
+    const { writer, told } = await writerWith(world, 3);
+    const other = world.cluster.connect();
+    other.records.beforeWrite = async () => {
+      // The bookies were asked already, and answer about 3.
+      await world.clock.sleep(20);
+      pushAll(writer, numbered(more, 3));
+      await world.clock.sleep(20);
+    };
+    const reader = await world.run(other.client.openWithRecovery(writer.ledgerId, { password }));
+    t.equal(told.confirmed, 2 + more);
+    t.match(reader.metadata, { lastEntryId: 2 + more, length: lengthUpTo(2 + more) });
+    t.same(await world.run(readTexts(reader)), numbered(3 + more));
+  }
+});
+
+t.test('recovery: one bookie is silent, then another → chunks come from those that answer', async (t) => {
+  for (const silent of ['b1', 'b2', 'b3']) {
+    const world = new SimWorld();
+    const { writer } = await writerWith(world, 3);
+    for (const name of ['b1', 'b2', 'b3']) await plant(world, name, writer.ledgerId, 3, 900, 2);
+    world.cluster.bookie(silent).intercept = (request) => (request === 'read' ? 'IO_ERROR' : undefined);
+    world.cluster.bookie(silent).delayMs = 400;
+    const beganMs = world.clock.monoMs();
+    const reader = await world.run(world.cluster.connect().client.openWithRecovery(writer.ledgerId, { password }));
+    t.match(reader.metadata, { lastEntryId: 902, length: lengthUpTo(902) });
+    t.ok(world.clock.monoMs() - beganMs < 300, `${world.clock.monoMs() - beganMs} ms`);
+  }
 });
 
 t.test('recovery: entries beyond a hole → dropped, they were never acknowledged', async (t) => {

@@ -1,5 +1,15 @@
 import { type LedgerRecords, metadataErrors, type VersionedLedger } from '@daybook/metadata';
-import { type BookieId, createDigest, type Digest, type EntryId, entryLength, type LedgerId, type LedgerMetadata, masterKey } from '@daybook/proto';
+import {
+  type BookieId,
+  createDigest,
+  type Digest,
+  type EntryId,
+  entryLength,
+  type LacReply,
+  type LedgerId,
+  type LedgerMetadata,
+  masterKey,
+} from '@daybook/proto';
 import { invariant } from '@daybook/runtime';
 import { lastSegment } from './distribution.js';
 import { describeReplies, queryEnsemble } from './ensemble-query.js';
@@ -9,6 +19,7 @@ import { readEntries } from './read-op.js';
 import { bytesPerRecoveryRead, RecoveryReader } from './recovery-reader.js';
 import { closedRecord } from './recovery-state.js';
 import { RecoveryWriter, type RecoveryWriterDependencies } from './recovery-writer.js';
+import { within } from './within.js';
 
 export interface RecoveryDependencies extends RecoveryWriterDependencies {
   records: LedgerRecords;
@@ -16,24 +27,29 @@ export interface RecoveryDependencies extends RecoveryWriterDependencies {
 }
 
 const attemptsMax = 10;
+const gatherMsMax = 10;
+const gatherBytesMax = 2 * 1024 * 1024;
+const gatherCountMax = 2048;
 
 /**
  * Makes sure that a ledger is closed, at an end that has all acknowledged entries (reference 1.13): fence, find the end, write the tail to Qa again,
  * close by compare-and-set on the version held. Any number of clients may do it at once; who loses a compare-and-set starts over from the record.
- * Rejects with `LEDGER_RECOVERY_FAILED` when too few bookies answer: the ledger stays in recovery, and anybody may try again.
+ * Rejects with `LEDGER_RECOVERY_FAILED` when too few bookies answer: the ledger stays in recovery, and anybody may try again. `read` is its record as it was read just now.
  */
-export async function recoverLedger(dependencies: RecoveryDependencies, ledgerId: LedgerId): Promise<VersionedLedger> {
+export async function recoverLedger(dependencies: RecoveryDependencies, ledgerId: LedgerId, read?: VersionedLedger): Promise<VersionedLedger> {
   const { records } = dependencies;
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
-    const stored = await records.read(ledgerId);
+    const stored = attempt === 0 && read !== undefined ? read : await records.read(ledgerId);
     if (stored === undefined) throw ledgerErrors.NOT_FOUND(ledgerId);
     if (stored.metadata.state === 'CLOSED') return stored;
     try {
+      const recovery = new Recovery(dependencies, ledgerId, stored.metadata);
+      recovery.lookAhead();
       const held =
         stored.metadata.state === 'IN_RECOVERY'
           ? stored
           : await records.write(ledgerId, { ...stored.metadata, state: 'IN_RECOVERY' }, stored.version);
-      const closed = await new Recovery(dependencies, ledgerId, held.metadata).run();
+      const closed = await recovery.run(held.metadata);
       const result = await records.write(ledgerId, closed, held.version);
       dependencies.logger.info({ ledgerId, lastEntryId: closed.lastEntryId, length: closed.length }, 'ledger recovered and closed');
       return result;
@@ -52,6 +68,10 @@ class Recovery {
   readonly #ensemble: readonly BookieId[];
   readonly #digest: Digest;
   readonly #masterKey: Buffer;
+  readonly #reader: RecoveryReader;
+  /** What bookies told before they were fenced. */
+  #guess: KnownEnd | undefined;
+  #at: 'looking' | 'fencing' | 'reading' = 'looking';
 
   constructor(dependencies: RecoveryDependencies, ledgerId: LedgerId, metadata: LedgerMetadata) {
     this.#d = dependencies;
@@ -60,32 +80,74 @@ class Recovery {
     this.#ensemble = lastSegment(metadata).ensemble;
     this.#digest = createDigest(metadata.digestType, metadata.password);
     this.#masterKey = masterKey(metadata.password);
+    this.#reader = new RecoveryReader(dependencies, { ledgerId, metadata, digest: this.#digest, masterKey: this.#masterKey });
   }
 
-  /** The record to close with. */
-  async run(): Promise<LedgerMetadata> {
+  /**
+   * While the record is written: opens the connections, and learns roughly where to begin, so that the first reads are on their way together with the fences. It changes
+   * nothing on the bookies, and nothing is concluded from what they say.
+   */
+  lookAhead(): void {
+    const ledgerId = this.#ledgerId;
+    queryEnsemble(this.#d, { sizes: this.#metadata, ensemble: this.#ensemble, ask: ({ service }) => service.readLac(ledgerId) })
+      .then(({ replies }) => {
+        this.#guess = this.#endFrom(replies);
+        this.#readAhead();
+      })
+      .catch(() => undefined);
+  }
+
+  /** Not before the record says that the ledger is in recovery: these reads fence. */
+  #readAhead(): void {
+    if (this.#guess === undefined || this.#at !== 'fencing') return;
+    const { lastConfirmed, newest } = this.#guess;
+    if (newest > lastConfirmed) this.#reader.readAhead((lastConfirmed + 1) as EntryId, (newest + 1) as EntryId);
+  }
+
+  /** The record to close with. `held` is that of the ledger in recovery. */
+  async run(held: LedgerMetadata): Promise<LedgerMetadata> {
+    this.#at = 'fencing';
+    this.#readAhead();
     const start = await this.#fence();
-    const writer = new RecoveryWriter(this.#d, { ledgerId: this.#ledgerId, metadata: this.#metadata, lastConfirmed: start.lastConfirmed });
-    const reader = new RecoveryReader(this.#d, {
-      ledgerId: this.#ledgerId,
-      metadata: this.#metadata,
-      digest: this.#digest,
-      masterKey: this.#masterKey,
-    });
+    this.#at = 'reading';
+    this.#reader.expectEnd((start.newest + 1) as EntryId);
+    const writer = new RecoveryWriter(this.#d, { ledgerId: this.#ledgerId, metadata: held, lastConfirmed: start.lastConfirmed });
     try {
-      let length: number | undefined;
-      for (;;) {
-        const entries = await reader.readFrom((writer.lastEntryId + 1) as EntryId);
-        const last = entries.at(-1);
-        if (last === undefined) break;
-        length = entryLength(last);
-        await writer.rewrite(entries);
-      }
+      const length = await this.#rewriteAll(writer);
       await writer.settled();
       return closedRecord(writer.metadata, { lastEntryId: writer.lastEntryId, length: length ?? (await this.#lengthUpTo(start)) });
     } finally {
       writer.close();
     }
+  }
+
+  /**
+   * Rewrites what there is, and tells the length up to its last entry. What is read within a moment is written as one batch: for each one a bookie has to wait for its
+   * disk.
+   */
+  async #rewriteAll(writer: RecoveryWriter): Promise<number | undefined> {
+    let gathered: Buffer[] = [];
+    let next = (writer.lastEntryId + 1) as EntryId;
+    let reading = this.#reader.readFrom(next);
+    let length: number | undefined;
+    for (;;) {
+      const found = gathered.length === 0 ? await reading : await within(this.#d.clock, gatherMsMax, reading);
+      if (gathered.length > 0 && (found === undefined || found.length === 0 || !fitsInto(gathered, found))) {
+        await writer.rewrite(gathered);
+        gathered = [];
+      }
+      if (found === undefined) continue;
+      const last = found.at(-1);
+      if (last === undefined) return length;
+      length = entryLength(last);
+      for (const entry of found) gathered.push(entry);
+      next = (next + found.length) as EntryId;
+      reading = this.#reader.readFrom(next);
+    }
+  }
+
+  #endFrom(replies: readonly (LacReply | undefined)[]): KnownEnd {
+    return endFromReplies(replies, { ledgerId: this.#ledgerId, digest: this.#digest, lastSegmentFirst: lastSegment(this.#metadata).firstEntryId });
   }
 
   async #fence(): Promise<KnownEnd> {
@@ -97,7 +159,7 @@ class Recovery {
     });
     if (replies.some((reply) => reply?.code === 'UNAUTHORIZED')) throw ledgerErrors.UNAUTHORIZED(ledgerId);
     if (!isCovered) throw ledgerErrors.RECOVERY_FAILED(ledgerId, `too few bookies could be fenced (${describeReplies(this.#ensemble, replies)})`);
-    return endFromReplies(replies, { ledgerId, digest: this.#digest, lastSegmentFirst: lastSegment(this.#metadata).firstEntryId });
+    return this.#endFrom(replies);
   }
 
   /** Nothing was rewritten: the length stands in the header of the last entry, wherever that is (an older segment, when the last one is empty). */
@@ -114,4 +176,10 @@ class Recovery {
       throw ledgerErrors.RECOVERY_FAILED(this.#ledgerId, `its last entry ${lastEntryId} cannot be read`, { cause });
     }
   }
+}
+
+/** What was found at once goes into one batch anyway. */
+function fitsInto(gathered: readonly Buffer[], found: readonly Buffer[]): boolean {
+  const bytesOf = (entries: readonly Buffer[]) => entries.reduce((sum, { length }) => sum + length, 0);
+  return gathered.length + found.length <= gatherCountMax && bytesOf(gathered) + bytesOf(found) <= gatherBytesMax;
 }

@@ -33,18 +33,29 @@ const chunkGraceMs = 20;
 type Found = readonly Buffer[];
 const nothing: Found = [];
 
+/** Read ahead from one replica of each entry, spread over bookies. */
+interface Chunk {
+  readonly number: number;
+  readonly first: number;
+  readonly last: number;
+  readonly found: Promise<Found>;
+}
+
 /**
- * The tail of a ledger in recovery, in order. Two kinds of reads: of the entry that is next, from all its replicas at once, which decide whether it is there
- * (recovery-state.ts); and of what comes after it, in large chunks from one replica each, several on their way, which are only ever taken as "here it is".
+ * The tail of a ledger in recovery, in order. Two kinds of reads: large chunks, several on their way, from one replica each, which are only ever taken as "here it is";
+ * and of one entry from all its replicas, which decide whether it is there (recovery-state.ts): where a chunk has no answer, and where the ledger seems to end.
  * Every request fences (R5).
  */
 export class RecoveryReader {
   readonly #d: RecoveryReaderDependencies;
   readonly #ledger: LedgerInRecovery;
   readonly #ensemble: readonly BookieId[];
-  /** By their first entry. */
-  readonly #chunks = new Map<number, Promise<Found>>();
-  /** Begun early, because a chunk ended there. */
+  /** Ascending, without a gap. */
+  #chunks: Chunk[] = [];
+  #chunksCount = 0;
+  /** The entry after the newest that any bookie has told of: nothing is read ahead from there on, as long as nothing is found there. */
+  #expectedEnd = Number.POSITIVE_INFINITY;
+  /** Begun early, as the ledger seems to end there. */
   #endVerdict: { readonly entryId: number; readonly verdict: Promise<Found> } | undefined;
   /** Indexes that failed or let us wait: others are preferred. */
   readonly #doubtful = new Set<number>();
@@ -55,21 +66,30 @@ export class RecoveryReader {
     this.#ensemble = lastSegment(ledger.metadata).ensemble;
   }
 
-  /** Entries from `first` on that some replica holds, as bytes; none when it is proved that `first` was never acknowledged. */
-  async readFrom(first: EntryId): Promise<Found> {
-    const chunk = this.#startChunks(first);
-    const verdict = this.#verdictAbout(first);
-    const heard = await Promise.race([chunk.then(() => 'chunk'), verdict.then(() => 'verdict').catch(() => 'nothing sure')]);
-    if (heard === 'verdict') {
-      const some = await verdict;
-      return some.length === 0 ? some : this.#preferChunk(first, chunk, some);
-    }
-    const found = await chunk;
-    if (found.length > 0 && !this.#chunks.has(first + found.length)) this.#judgeEarly((first + found.length) as EntryId);
-    return found.length > 0 ? found : verdict;
+  /** A guess where it will begin: the first chunks are read meanwhile. Nothing is concluded from it. */
+  readAhead(first: EntryId, expectedEnd: EntryId): void {
+    this.#expectedEnd = expectedEnd;
+    this.#chunkAt(first);
   }
 
-  /** The replica had no more, so this is perhaps the end: asked now, not behind all that is about to be written. */
+  /** A guess where it will end: whether it does is asked meanwhile, not behind all that is about to be written. */
+  expectEnd(entryId: EntryId): void {
+    this.#expectedEnd = entryId;
+    this.#judgeEarly(entryId);
+  }
+
+  /** Entries from `first` on that some replica holds, as bytes; none when it is proved that `first` was never acknowledged. */
+  async readFrom(first: EntryId): Promise<Found> {
+    const chunk = this.#chunkAt(first);
+    const found = chunk === undefined ? await this.#verdictAbout(first) : await this.#chunkOrVerdict(first, chunk);
+    this.#chunks = this.#chunks.filter((other) => other !== chunk);
+    const next = first + found.length;
+    if (next > this.#expectedEnd) this.#expectedEnd = Number.POSITIVE_INFINITY;
+    // The replica had no more, so this is perhaps the end.
+    if (chunk !== undefined && found.length > 0 && next <= chunk.last && this.#endVerdict?.entryId !== next) this.#judgeEarly(next as EntryId);
+    return found;
+  }
+
   #judgeEarly(entryId: EntryId): void {
     const verdict = this.#judge(entryId);
     verdict.catch(() => undefined); // Heard by whoever comes to that entry.
@@ -80,40 +100,65 @@ export class RecoveryReader {
     return this.#endVerdict?.entryId === entryId ? this.#endVerdict.verdict : this.#judge(entryId);
   }
 
+  /** The other replicas are asked only when the one of the chunk has nothing, or lets us wait. */
+  async #chunkOrVerdict(first: EntryId, whole: Chunk): Promise<Found> {
+    const chunk = { ...whole, found: first === whole.first ? whole.found : whole.found.then((found) => found.slice(first - whole.first)) };
+    const isJudged = this.#endVerdict?.entryId === first;
+    const quick = isJudged ? undefined : await within(this.#d.clock, chunkGraceMs, chunk.found);
+    if (quick !== undefined && quick.length > 0) return quick;
+    const verdict = this.#verdictAbout(first);
+    if (quick !== undefined) return verdict;
+    const heard = await Promise.race([chunk.found.then(() => 'chunk'), verdict.then(() => 'verdict').catch(() => 'nothing sure')]);
+    if (heard === 'verdict') {
+      const some = await verdict;
+      return some.length === 0 ? some : this.#preferChunk(first, chunk, some);
+    }
+    const found = await chunk.found;
+    return found.length > 0 ? found : verdict;
+  }
+
   /** Some replica showed the first entry: the chunk is probably about to come. */
-  async #preferChunk(first: EntryId, chunk: Promise<Found>, some: Found): Promise<Found> {
-    const found = await within(this.#d.clock, chunkGraceMs, chunk);
+  async #preferChunk(first: EntryId, chunk: Chunk, some: Found): Promise<Found> {
+    const found = await within(this.#d.clock, chunkGraceMs, chunk.found);
     if (found !== undefined) return found.length > some.length ? found : some;
     // From now on others are asked, also for the chunks that are on their way.
-    this.#doubtful.add(this.#preferred(first));
-    this.#chunks.clear();
+    this.#doubtful.add(this.#preferred(first, chunk.number));
+    this.#chunks = [];
     return some;
   }
 
-  /** The index that an entry is asked from first; where all bookies hold all entries, the same for all of them. */
-  #preferred(entryId: EntryId): number {
+  /** The index that an entry is asked from first; where all bookies hold all entries, the same for all of a chunk, and another one for the next. */
+  #preferred(entryId: EntryId, chunkNumber: number): number {
     const { metadata, ledgerId } = this.#ledger;
     const isEverywhere = metadata.ensembleSize === metadata.writeQuorumSize;
     const rank = (index: number) => (this.#doubtful.has(index) ? 10 : 0) + this.#d.bookies.readRank(this.#ensemble[index] as BookieId);
-    const [best] = writeSet(metadata, isEverywhere ? (ledgerId as number as EntryId) : entryId).sort((a, b) => rank(a) - rank(b));
+    const turn = isEverywhere ? ledgerId + chunkNumber : entryId;
+    const [best] = writeSet(metadata, turn as EntryId).sort((a, b) => rank(a) - rank(b));
     return best as number;
   }
 
-  /** The chunk that begins at `first`; those after it are begun too. */
-  #startChunks(first: EntryId): Promise<Found> {
-    for (const known of this.#chunks.keys()) if (known < first) this.#chunks.delete(known);
-    let from = first as number;
-    for (let i = 0; i < chunksAhead; i++) {
-      const next = Math.min(from + entriesPerChunk, ...[...this.#chunks.keys()].filter((known) => known > from));
-      if (!this.#chunks.has(from)) this.#chunks.set(from, this.#readChunk(from, next - 1));
-      from = next;
-    }
-    return this.#chunks.get(first) as Promise<Found>;
+  /** The chunk that has `first`; those after it are begun too. */
+  #chunkAt(first: EntryId): Chunk | undefined {
+    this.#chunks = this.#chunks.filter(({ last }) => last >= first);
+    const next = this.#chunks[0]?.first ?? Number.POSITIVE_INFINITY;
+    if (first < next && first < this.#expectedEnd) this.#chunks.unshift(this.#newChunk(first, Math.min(next, first + entriesPerChunk) - 1));
+    for (
+      let from = this.#chunks.at(-1)?.last;
+      from !== undefined && this.#chunks.length < chunksAhead && from + 1 < this.#expectedEnd;
+      from += entriesPerChunk
+    )
+      this.#chunks.push(this.#newChunk(from + 1, from + entriesPerChunk));
+    return this.#chunks.find((chunk) => chunk.first <= first);
+  }
+
+  #newChunk(first: number, last: number): Chunk {
+    const number = this.#chunksCount++;
+    return { number, first, last, found: this.#readChunk(first, last, number) };
   }
 
   /** Each entry from its preferred replica; as many as follow each other without a gap. */
-  async #readChunk(first: number, last: number): Promise<Found> {
-    const byIndex = idsByIndex(this.#ledger.metadata, { first, last }, (id) => this.#preferred(id));
+  async #readChunk(first: number, last: number, number: number): Promise<Found> {
+    const byIndex = idsByIndex(this.#ledger.metadata, { first, last }, (id) => this.#preferred(id, number));
     const bytesMax = Math.ceil(bytesPerRecoveryRead / byIndex.size);
     const found = new Map<number, Buffer>();
     const parts = [...byIndex].map(async ([index, ids]) => {
