@@ -17,6 +17,8 @@ export interface FaultPlan {
   readonly flicker: number;
   readonly slowLink: number;
   readonly sessionLoss: number;
+  /** The metadata store as a whole. */
+  readonly storeAway: number;
   readonly killClient: number;
   readonly pauseClient: number;
   readonly pauseBookie: number;
@@ -38,6 +40,7 @@ export const noFaultPlan: FaultPlan = {
   flicker: 0,
   slowLink: 0,
   sessionLoss: 0,
+  storeAway: 0,
   killClient: 0,
   pauseClient: 0,
   pauseBookie: 0,
@@ -56,6 +59,7 @@ export function drawFaults(random: SimRandom): FaultPlan {
   if (random.chance(0.1)) return { ...noFaultPlan, killClient: random.chance(0.7) ? random.between(0.1, 0.6) : 0 };
   // Of its own, so that the other draws of known seeds stay as they are.
   const flips = random.fork('flips');
+  const outages = random.fork('outages');
   const rate = (max: number) => (random.chance(0.5) ? 0 : random.between(max / 10, max));
   const often = (max: number) => (random.chance(0.6) ? 0 : random.between(0, max));
   return {
@@ -69,6 +73,7 @@ export function drawFaults(random: SimRandom): FaultPlan {
     flicker: rate(3),
     slowLink: rate(0.3),
     sessionLoss: rate(0.3),
+    storeAway: outages.chance(0.25) ? outages.between(0.05, 0.3) : 0,
     killClient: rate(0.3),
     pauseClient: rate(0.3),
     pauseBookie: rate(0.2),
@@ -129,6 +134,7 @@ export class Nemesis {
     this.#repeat(this.#plan.flicker, () => this.#flicker());
     this.#repeat(this.#plan.slowLink, () => this.#slowLink());
     this.#repeat(this.#plan.sessionLoss, () => this.#loseSession());
+    this.#repeat(this.#plan.storeAway, () => this.#storeGoesAway());
     this.#repeat(this.#plan.killClient, () => this.#killClient());
     this.#repeat(this.#plan.pauseClient, () => this.#pauseClient());
     this.#repeat(this.#plan.pauseBookie, () => this.#pauseBookie());
@@ -141,6 +147,7 @@ export class Nemesis {
     const world = this.#world;
     world.history.note('nemesis', 'heal');
     world.network.healAll();
+    if (world.tree.isAway) world.tree.comeBack();
     world.setMetadataFaults({ delayMsMax: 2, lostRequests: 0, lostReplies: 0, watchDelayMsMax: 0 });
     world.onBookieGone = (bookie) => world.queue.schedule(500, () => bookie.start(), `${bookie.name} restart`);
     for (const client of world.clients) {
@@ -264,6 +271,18 @@ export class Nemesis {
     const { clock } = node;
     this.#later(this.#random.between(50, this.#world.sessionTimeoutMs * 2), () => {
       if (clock.state === 'running') session.resume();
+    });
+  }
+
+  /** For longer than sessions last, too: they go on when it is back. */
+  #storeGoesAway(): void {
+    const { tree, sessionTimeoutMs } = this.#world;
+    if (tree.isAway) return;
+    this.#note('the metadata store goes away');
+    tree.goAway();
+    this.#later(this.#random.between(50, sessionTimeoutMs * 2), () => {
+      this.#note('the metadata store is back');
+      tree.comeBack();
     });
   }
 

@@ -17,11 +17,12 @@ export interface NodeSessionOptions {
 export class NodeSession implements MetadataStore {
   readonly inner: ReturnType<MemoryTree['openSession']>;
   readonly #clock: SimClock;
-  #seen: SessionState = 'connected';
+  #seen: SessionState;
 
   constructor({ tree, clock, random, faults, sessionTimeoutMs }: NodeSessionOptions) {
     this.#clock = clock;
     this.inner = tree.openSession({ clock: new SimClock(clock.queue, { name: `${clock.name} session` }), random, faults, sessionTimeoutMs });
+    this.#seen = this.inner.session;
     this.inner.onSession((state) =>
       clock.deliver(() => {
         this.#seen = state;

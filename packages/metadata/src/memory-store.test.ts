@@ -2,7 +2,7 @@ import { RealClock } from '@daybook/runtime/real';
 import { EventQueue, SimClock, SimRandom } from '@daybook/runtime/sim';
 import t from 'tap';
 import { testMetadataStore } from './conformance.js';
-import { MemoryTree } from './memory-store.js';
+import { type MemoryStore, MemoryTree } from './memory-store.js';
 
 await testMetadataStore(t, 'memory store', async () => {
   const tree = new MemoryTree();
@@ -73,6 +73,48 @@ t.test(
   },
 );
 
+t.test('memory store: the store itself is away -> nobody is answered, no session ends; back -> each has its whole time-out again', async (tt) => {
+  const { queue, tree, store, other } = simulated();
+  const states: string[] = [];
+  other.onSession((state) => states.push(state));
+  const closed = tree.openSession({ clock: new SimClock(queue) });
+  const hold = (session: MemoryStore, path: string) => session.put(path, Buffer.from('x'), 'absent', { ephemeral: true });
+  await hold(store, '/dead');
+  await hold(other, '/alive');
+  await hold(closed, '/closed');
+  store.suspend();
+  await queue.runFor(9_000);
+  tree.goAway();
+  await closed.close();
+  const late = tree.openSession({ clock: new SimClock(queue) });
+  tt.equal(late.session, 'suspended');
+  await queue.runFor(60_000);
+  await tt.rejects(other.get('/dead'), { code: 'METADATA_UNAVAILABLE' });
+  await tt.rejects(hold(late, '/late'), { code: 'METADATA_UNAVAILABLE' });
+  tree.comeBack();
+  tt.strictSame(states, ['suspended', 'connected']);
+  await queue.runFor(9_999);
+  await hold(late, '/late');
+  tt.strictSame(await other.children('/'), ['alive', 'closed', 'dead', 'late']);
+  await queue.runFor(2);
+  tt.strictSame(await other.children('/'), ['alive', 'late']);
+  store.resume();
+  tt.equal(store.session, 'connected', 'a new session');
+  tt.equal(await store.get('/dead'), undefined);
+});
+
+t.test('memory store: its connection comes back while the store is away -> the session goes on when that is back', async (tt) => {
+  const { queue, tree, store } = simulated();
+  await store.put('/live', Buffer.from('x'), 'absent', { ephemeral: true });
+  store.suspend();
+  tree.goAway();
+  store.resume();
+  tt.equal(store.session, 'suspended');
+  await queue.runFor(60_000);
+  tree.comeBack();
+  tt.equal((await store.get('/live'))?.ownEphemeral, true);
+});
+
 t.test('memory store: a change during a cut -> the watcher is called after it', async (tt) => {
   const { store, other } = simulated();
   let calls = 0;
@@ -117,5 +159,5 @@ function simulated(seed = 1) {
   const clock = new SimClock(queue);
   const tree = new MemoryTree();
   const session = (name: string) => tree.openSession({ clock, random: new SimRandom(`${seed} ${name}`) });
-  return { queue, store: session('first'), other: session('second') };
+  return { queue, tree, store: session('first'), other: session('second') };
 }

@@ -36,6 +36,23 @@ export class MemoryTree {
   readonly tree = new MetadataTree();
   readonly #sessions = new Set<MemoryStore>();
   #lastOwner = 0;
+  #isAway = false;
+
+  get isAway(): boolean {
+    return this.#isAway;
+  }
+
+  /** As when all servers are down: nothing is answered, and no session ends. */
+  goAway(): void {
+    this.#isAway = true;
+    for (const session of this.#sessions) session.storeWentAway();
+  }
+
+  /** Each session has its whole time-out again; those of processes that are there go on. */
+  comeBack(): void {
+    this.#isAway = false;
+    for (const session of [...this.#sessions]) session.storeCameBack();
+  }
 
   openSession(options: MemorySessionOptions): MemoryStore {
     const session = new MemoryStore(this, options);
@@ -74,13 +91,17 @@ export class MemoryStore implements MetadataStore {
   readonly #shared: MemoryTree;
   readonly #clock: Clock;
   readonly #random: Random | undefined;
-  readonly #listeners = new SessionListeners('connected');
+  readonly #listeners: SessionListeners;
   readonly #watches: WatchTable;
   #faults: MemoryFaults;
   #owner: number;
   /** When the last request sent arrives: the next one is not allowed to overtake it. */
   #lastArrivalMs = 0;
+  /** The process cannot reach the store; or is dead. */
+  #isCut = false;
   #expiry: { cancel(): void } | undefined;
+  /** The tree has ended the session, and this side does not know yet. */
+  #hasExpired = false;
 
   constructor(shared: MemoryTree, options: MemorySessionOptions) {
     this.#shared = shared;
@@ -89,6 +110,7 @@ export class MemoryStore implements MetadataStore {
     this.sessionTimeoutMs = options.sessionTimeoutMs ?? 10_000;
     this.#faults = { ...noFaults, ...options.faults };
     this.#owner = shared.nextOwner();
+    this.#listeners = new SessionListeners(shared.isAway ? 'suspended' : 'connected');
     this.#watches = new WatchTable((task) => this.#deliver(task));
   }
 
@@ -106,30 +128,25 @@ export class MemoryStore implements MetadataStore {
 
   /** Cuts the connection. After the session time-out the tree drops the ephemeral values; this side learns of that in {@link resume}. */
   suspend(): void {
-    if (this.session !== 'connected') return;
+    if (this.session === 'closed' || this.#isCut) return;
+    this.#isCut = true;
     this.#listeners.change('suspended');
-    const owner = this.#owner;
-    this.#expiry = this.#clock.after(this.sessionTimeoutMs, () => {
-      this.#expiry = undefined;
-      this.#shared.endOwner(owner);
-    });
+    this.#startExpiry();
   }
 
   /** Ends a cut: the old session goes on when it is still in time, otherwise it is lost and a new one begins. */
   resume(): void {
-    if (this.session !== 'suspended') return;
-    const isInTime = this.#expiry !== undefined;
-    this.#expiry?.cancel();
-    this.#expiry = undefined;
-    if (isInTime) this.#reconnected();
-    else this.expire();
+    if (this.session === 'closed' || !this.#isCut) return;
+    this.#isCut = false;
+    if (!this.#shared.isAway) this.#reachable();
   }
 
   /** The tree ends the session at once: its ephemeral values vanish, `lost`, then a new session begins. */
   expire(): void {
-    if (this.session === 'closed') return;
-    this.#expiry?.cancel();
-    this.#expiry = undefined;
+    if (this.session === 'closed' || this.#shared.isAway) return;
+    this.#stopExpiry();
+    this.#isCut = false;
+    this.#hasExpired = false;
     this.#shared.endOwner(this.#owner);
     this.#owner = this.#shared.nextOwner();
     this.#listeners.change('lost');
@@ -176,17 +193,54 @@ export class MemoryStore implements MetadataStore {
 
   close(): Promise<void> {
     if (this.session === 'closed') return Promise.resolve();
-    this.#expiry?.cancel();
+    this.#stopExpiry();
     this.#watches.clear();
-    this.#shared.forget(this);
-    this.#shared.endOwner(this.#owner);
     this.#listeners.change('closed');
+    if (!this.#shared.isAway) this.#end();
     return Promise.resolve();
   }
 
   /** @internal Called by the tree. A cut session hears nothing; {@link resume} wakes all its watches. */
   treeChanged(changes: readonly TreeChange[]): void {
     if (this.session === 'connected') this.#watches.changed(changes);
+  }
+
+  /** @internal */
+  storeWentAway(): void {
+    this.#stopExpiry();
+    this.#listeners.change('suspended');
+  }
+
+  /** @internal */
+  storeCameBack(): void {
+    if (this.#isCut || this.session === 'closed') this.#startExpiry();
+    else this.#reachable();
+  }
+
+  #reachable(): void {
+    this.#stopExpiry();
+    if (this.#hasExpired) this.expire();
+    else this.#reconnected();
+  }
+
+  #startExpiry(): void {
+    if (this.#shared.isAway || this.#hasExpired) return;
+    this.#expiry = this.#clock.after(this.sessionTimeoutMs, () => {
+      this.#expiry = undefined;
+      this.#hasExpired = true;
+      if (this.session === 'closed') this.#end();
+      else this.#shared.endOwner(this.#owner);
+    });
+  }
+
+  #stopExpiry(): void {
+    this.#expiry?.cancel();
+    this.#expiry = undefined;
+  }
+
+  #end(): void {
+    this.#shared.forget(this);
+    this.#shared.endOwner(this.#owner);
   }
 
   #reconnected(): void {
