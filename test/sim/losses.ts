@@ -28,7 +28,7 @@ export class Losses {
     this.#random = world.queue.random.fork('losses');
     this.#limbo = world.queue.random.fork('limbo');
     // The way out of limbo needs the listing of ledgers, which bookies have where they collect garbage.
-    this.#limboShare = world.collectsGarbage && this.#limbo.chance(0.5) ? 0.6 : 0;
+    this.#limboShare = world.collectsGarbage ? 0.5 : 0;
   }
 
   /** Loses a bookie now and then; `rate` per second. */
