@@ -1,15 +1,5 @@
 import { type LedgerRecords, metadataErrors, type VersionedLedger } from '@daybook/metadata';
-import {
-  type BookieId,
-  createDigest,
-  type Digest,
-  type EntryId,
-  entryLength,
-  type LacReply,
-  type LedgerId,
-  type LedgerMetadata,
-  masterKey,
-} from '@daybook/proto';
+import { type BookieId, createDigest, type Digest, type EntryId, entryLength, type LedgerId, type LedgerMetadata, masterKey } from '@daybook/proto';
 import { invariant } from '@daybook/runtime';
 import { lastSegment } from './distribution.js';
 import { describeReplies, queryEnsemble } from './ensemble-query.js';
@@ -43,13 +33,11 @@ export async function recoverLedger(dependencies: RecoveryDependencies, ledgerId
     if (stored === undefined) throw ledgerErrors.NOT_FOUND(ledgerId);
     if (stored.metadata.state === 'CLOSED') return stored;
     try {
-      const recovery = new Recovery(dependencies, ledgerId, stored.metadata);
-      recovery.lookAhead();
       const held =
         stored.metadata.state === 'IN_RECOVERY'
           ? stored
           : await records.write(ledgerId, { ...stored.metadata, state: 'IN_RECOVERY' }, stored.version);
-      const closed = await recovery.run(held.metadata);
+      const closed = await new Recovery(dependencies, ledgerId, held.metadata).run();
       const result = await records.write(ledgerId, closed, held.version);
       dependencies.logger.info({ ledgerId, lastEntryId: closed.lastEntryId, length: closed.length }, 'ledger recovered and closed');
       return result;
@@ -69,9 +57,6 @@ class Recovery {
   readonly #digest: Digest;
   readonly #masterKey: Buffer;
   readonly #reader: RecoveryReader;
-  /** What bookies told before they were fenced. */
-  #guess: KnownEnd | undefined;
-  #at: 'looking' | 'fencing' | 'reading' = 'looking';
 
   constructor(dependencies: RecoveryDependencies, ledgerId: LedgerId, metadata: LedgerMetadata) {
     this.#d = dependencies;
@@ -83,35 +68,11 @@ class Recovery {
     this.#reader = new RecoveryReader(dependencies, { ledgerId, metadata, digest: this.#digest, masterKey: this.#masterKey });
   }
 
-  /**
-   * While the record is written: opens the connections, and learns roughly where to begin, so that the first reads are on their way together with the fences. It changes
-   * nothing on the bookies, and nothing is concluded from what they say.
-   */
-  lookAhead(): void {
-    const ledgerId = this.#ledgerId;
-    queryEnsemble(this.#d, { sizes: this.#metadata, ensemble: this.#ensemble, ask: ({ service }) => service.readLac(ledgerId) })
-      .then(({ replies }) => {
-        this.#guess = this.#endFrom(replies);
-        this.#readAhead();
-      })
-      .catch(() => undefined);
-  }
-
-  /** Not before the record says that the ledger is in recovery: these reads fence. */
-  #readAhead(): void {
-    if (this.#guess === undefined || this.#at !== 'fencing') return;
-    const { lastConfirmed, newest } = this.#guess;
-    if (newest > lastConfirmed) this.#reader.readAhead((lastConfirmed + 1) as EntryId, (newest + 1) as EntryId);
-  }
-
-  /** The record to close with. `held` is that of the ledger in recovery. */
-  async run(held: LedgerMetadata): Promise<LedgerMetadata> {
-    this.#at = 'fencing';
-    this.#readAhead();
+  /** The record to close with. */
+  async run(): Promise<LedgerMetadata> {
     const start = await this.#fence();
-    this.#at = 'reading';
     this.#reader.expectEnd((start.newest + 1) as EntryId);
-    const writer = new RecoveryWriter(this.#d, { ledgerId: this.#ledgerId, metadata: held, lastConfirmed: start.lastConfirmed });
+    const writer = new RecoveryWriter(this.#d, { ledgerId: this.#ledgerId, metadata: this.#metadata, lastConfirmed: start.lastConfirmed });
     try {
       const length = await this.#rewriteAll(writer);
       await writer.settled();
@@ -146,10 +107,6 @@ class Recovery {
     }
   }
 
-  #endFrom(replies: readonly (LacReply | undefined)[]): KnownEnd {
-    return endFromReplies(replies, { ledgerId: this.#ledgerId, digest: this.#digest, lastSegmentFirst: lastSegment(this.#metadata).firstEntryId });
-  }
-
   async #fence(): Promise<KnownEnd> {
     const ledgerId = this.#ledgerId;
     const { replies, isCovered } = await queryEnsemble(this.#d, {
@@ -159,7 +116,7 @@ class Recovery {
     });
     if (replies.some((reply) => reply?.code === 'UNAUTHORIZED')) throw ledgerErrors.UNAUTHORIZED(ledgerId);
     if (!isCovered) throw ledgerErrors.RECOVERY_FAILED(ledgerId, `too few bookies could be fenced (${describeReplies(this.#ensemble, replies)})`);
-    return this.#endFrom(replies);
+    return endFromReplies(replies, { ledgerId, digest: this.#digest, lastSegmentFirst: lastSegment(this.#metadata).firstEntryId });
   }
 
   /** Nothing was rewritten: the length stands in the header of the last entry, wherever that is (an older segment, when the last one is empty). */

@@ -25,9 +25,9 @@ const entriesPerChunk = 256;
 /** What the replicas show along with an entry that is judged: a few small ones that only one of them has need not be judged one by one. */
 const entriesPerVerdict = 8;
 const bytesPerVerdict = 8 * 1024;
-/** Read ahead of what is being judged. */
+/** On their way at once. */
 const chunksAhead = 4;
-/** A replica that was asked for a whole chunk is given this long after another one has shown that there is something. */
+/** A replica that was asked for a whole chunk is given this long before others are asked, and again when one of those has shown that there is something. */
 const chunkGraceMs = 20;
 
 type Found = readonly Buffer[];
@@ -66,12 +66,6 @@ export class RecoveryReader {
     this.#ensemble = lastSegment(ledger.metadata).ensemble;
   }
 
-  /** A guess where it will begin: the first chunks are read meanwhile. Nothing is concluded from it. */
-  readAhead(first: EntryId, expectedEnd: EntryId): void {
-    this.#expectedEnd = expectedEnd;
-    this.#chunkAt(first);
-  }
-
   /** A guess where it will end: whether it does is asked meanwhile, not behind all that is about to be written. */
   expectEnd(entryId: EntryId): void {
     this.#expectedEnd = entryId;
@@ -101,8 +95,7 @@ export class RecoveryReader {
   }
 
   /** The other replicas are asked only when the one of the chunk has nothing, or lets us wait. */
-  async #chunkOrVerdict(first: EntryId, whole: Chunk): Promise<Found> {
-    const chunk = { ...whole, found: first === whole.first ? whole.found : whole.found.then((found) => found.slice(first - whole.first)) };
+  async #chunkOrVerdict(first: EntryId, chunk: Chunk): Promise<Found> {
     const isJudged = this.#endVerdict?.entryId === first;
     const quick = isJudged ? undefined : await within(this.#d.clock, chunkGraceMs, chunk.found);
     if (quick !== undefined && quick.length > 0) return quick;
@@ -137,7 +130,7 @@ export class RecoveryReader {
     return best as number;
   }
 
-  /** The chunk that has `first`; those after it are begun too. */
+  /** The chunk that begins at `first`, unless the end is expected before; those after it are begun too. */
   #chunkAt(first: EntryId): Chunk | undefined {
     this.#chunks = this.#chunks.filter(({ last }) => last >= first);
     const next = this.#chunks[0]?.first ?? Number.POSITIVE_INFINITY;
@@ -148,7 +141,8 @@ export class RecoveryReader {
       from += entriesPerChunk
     )
       this.#chunks.push(this.#newChunk(from + 1, from + entriesPerChunk));
-    return this.#chunks.find((chunk) => chunk.first <= first);
+    const [chunk] = this.#chunks;
+    return chunk?.first === first ? chunk : undefined;
   }
 
   #newChunk(first: number, last: number): Chunk {
