@@ -9,7 +9,7 @@ export interface BookieLimits {
   journalFileBytesMax: number;
   journalPrefillBytes: number;
   journalFileAgeMsMax: number;
-  /** A commit takes what is queued up to this. */
+  /** A commit takes what is queued up to this: not all that a client may have in flight, so that it sends while that is written. */
   journalCommitBytesMax: number;
   /** Appends wait when this much is queued for the journal. */
   journalQueueBytesMax: number;
@@ -53,7 +53,7 @@ export function bookieLimits(config: BookieConfig): BookieLimits {
     batchBytesMax,
     journalFileBytesMax: config.journalMaxSizeMB * mib,
     journalPrefillBytes: config.journalPreAllocSizeMB * mib,
-    journalCommitBytesMax: mib,
+    journalCommitBytesMax: mib / 2,
     journalQueueBytesMax: 16 * mib,
     journalSparesMax: config.journalMaxBackups,
     journalFileAgeMsMax: config.journalMaxAgeMs,
