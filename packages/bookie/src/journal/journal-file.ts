@@ -9,6 +9,8 @@ export interface JournalFileOptions {
   prefillBytes: number;
   /** False only for `journalSyncData=false`. */
   syncEachWrite: boolean;
+  /** Zeros could not be written or synced, and not because the disk is full: the file cannot be trusted any more. Perhaps while no commit is under way. */
+  onFillFailure(error: unknown): void;
 }
 
 /** Zeros written at a time: a commit that needs them has to wait for one such step, and shares the disk with it. */
@@ -80,7 +82,8 @@ export class JournalFile {
   async commit(bytes: Uint8Array): Promise<void> {
     const end = this.#end + bytes.length;
     while (end > this.#filledTo && this.#canFill) await (this.#step ?? this.#fill());
-    this.#throwFillFailure();
+    // Whatever it had to wait for: a file of which a sync failed is not written again.
+    if (this.#fillFailure !== undefined) throw this.#fillFailure.error;
     this.#fillAhead(end);
     await this.#file.writeAt(this.#end, bytes);
     this.#end = end;
@@ -93,16 +96,10 @@ export class JournalFile {
     await this.#step;
     await this.#filler.close();
     await this.#file.close();
-    this.#throwFillFailure();
   }
 
   get #canFill(): boolean {
     return this.#mayFill && this.#filledTo < this.#options.bytesMax;
-  }
-
-  /** A failed write or sync of this file, whichever of the two handles it was for. */
-  #throwFillFailure(): void {
-    if (this.#fillFailure !== undefined) throw this.#fillFailure.error;
   }
 
   /** Begins to fill when less than half of it is left; goes on by itself. */
@@ -115,7 +112,7 @@ export class JournalFile {
     while (this.#canFill && this.#filledTo < to) await (this.#step ?? this.#fill());
   }
 
-  /** One step. Never rejects: the next commit does. */
+  /** One step. Never rejects: `onFillFailure` is told, and commits reject. */
   #fill(): Promise<void> {
     const from = this.#filledTo;
     const bytes = Math.min(fillStepBytes, this.#options.prefillBytes, this.#options.bytesMax - from);
@@ -124,7 +121,9 @@ export class JournalFile {
       .catch((error: unknown) => {
         this.#mayFill = false;
         // Only zeros are missing: there may still be room for the commit itself.
-        if (!diskErrors.FULL.is(error)) this.#fillFailure = { error };
+        if (diskErrors.FULL.is(error)) return;
+        this.#fillFailure = { error };
+        this.#options.onFillFailure(error);
       })
       .finally(() => {
         this.#step = undefined;

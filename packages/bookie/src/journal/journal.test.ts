@@ -370,6 +370,35 @@ t.test('journal: zeros are written ahead → beside the commits, which wait only
   t.equal(await world.queue.complete(used(world)), 8192, 'filled to its end at most');
 });
 
+t.test(
+  'journal: zeros cannot be synced while nothing is committed, or while it is closed → the bookie stops, closing it does not fail',
+  async (t) => {
+    for (const isClosed of [false, true]) {
+      const world = new World();
+      const fatal: unknown[] = [];
+      const journal = await world.open(undefined, { prefillBytes: 2048, onFatal: (error) => fatal.push(error) });
+      for (const text of texts(3, 400)) await world.queue.complete(world.append(journal, text));
+      await world.queue.run({ untilIdle: true });
+      let filling = 0;
+      world.disk.beforeOperation = ({ kind, bytes }) => {
+        if (kind === 'write' && bytes === 2048 && filling++ === 0) world.disk.failNextSync();
+      };
+      const outcomes: Promise<JournalOutcome>[] = [];
+      while (filling === 0) {
+        outcomes.push(world.append(journal, 'x'.repeat(400)));
+        await world.queue.run({ until: () => filling > 0 || world.queue.pendingCount === 0 });
+      }
+      if (isClosed) await world.queue.complete(journal.close());
+      await world.queue.run({ untilIdle: true });
+      t.equal(fatal.length, 1);
+      await world.queue.complete(journal.close());
+      t.equal(fatal.length, 1, 'told once');
+      t.equal(await world.queue.complete(world.append(journal, 'late')), 'failed');
+      await world.queue.complete(Promise.all(outcomes));
+    }
+  },
+);
+
 t.test('journal: zeros cannot be written, or synced → nothing more is acknowledged, the bookie stops', async (t) => {
   for (const fault of ['write', 'sync'] as const) {
     const world = new World();

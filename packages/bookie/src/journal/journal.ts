@@ -262,7 +262,14 @@ export class Journal {
 
   #fileOptions(): JournalFileOptions {
     const { disk, directory, fileBytesMax, prefillBytes, syncEachWrite } = this.#options;
-    return { disk, directory: directory.path, bytesMax: fileBytesMax, prefillBytes: this.#isOutOfRoom ? 0 : prefillBytes, syncEachWrite };
+    return {
+      disk,
+      directory: directory.path,
+      bytesMax: fileBytesMax,
+      prefillBytes: this.#isOutOfRoom ? 0 : prefillBytes,
+      syncEachWrite,
+      onFillFailure: (error) => this.#fail(error, []),
+    };
   }
 
   /**
@@ -285,10 +292,11 @@ export class Journal {
   }
 
   #fail(error: unknown, group: readonly Queued[]): void {
+    const isFirst = this.#state !== 'failed';
     this.#state = 'failed';
     const lost = [...group, ...this.#queue];
     this.#queue = [];
-    this.#options.onFatal(error);
+    if (isFirst) this.#options.onFatal(error);
     this.#answer(lost, 'failed');
   }
 
