@@ -19,7 +19,7 @@ import { openView } from '../chaos/lose-bookie.js';
 const [metadata = ''] = process.argv.slice(2);
 const password = Buffer.from('bench');
 // As Daybook's own processes that write ledgers do.
-keepHeapHeadroom(48 * 1024 * 1024);
+keepHeapHeadroom();
 const view = await openView(metadata);
 /** Not busily: what is measured needs the processor too. */
 const nextTick = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1));

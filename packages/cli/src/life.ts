@@ -24,13 +24,10 @@ export function endWithParent(): void {
   process.channel?.unref();
 }
 
-/** By how much the heap of a server grows before it is marked again, as long as it is a small one: enough to be marked a few times a second at most. */
-const heapHeadroomBytes = 48 * 1024 * 1024;
-
 /** To be called at the start of a process that serves. */
 export function beginServing(): void {
   endWithParent();
-  keepHeapHeadroom(heapHeadroomBytes);
+  keepHeapHeadroom();
 }
 
 /** Resolves when the process is asked to end; a second request ends it at once. */

@@ -1,3 +1,4 @@
+import type { ReadRequest } from '@daybook/proto';
 import { ByteBudget } from '@daybook/runtime';
 
 /**
@@ -12,7 +13,14 @@ export interface Admission {
 }
 
 const mib = 1024 * 1024;
+/** Also a request that asks for nothing costs something. */
+const readBytesMin = 4096;
 
 export function createAdmission({ appendBytesMax = 24 * mib, readBytesMax = 64 * mib } = {}): Admission {
   return { appends: new ByteBudget(appendBytesMax), reads: new ByteBudget(readBytesMax) };
+}
+
+/** What the reply to a read takes of the budget of reads: never more than there is, or it would wait for ever. */
+export function readBytesOf({ bytesMax }: ReadRequest, reads: ByteBudget): number {
+  return Math.min(reads.bytesMax, Math.max(readBytesMin, bytesMax));
 }

@@ -27,9 +27,9 @@ import {
   ServerListenerBuilder,
   status,
 } from '@grpc/grpc-js';
-import { type Admission, createAdmission } from './admission.js';
+import { type Admission, createAdmission, readBytesOf } from './admission.js';
 import { AppendSession } from './append-session.js';
-import { ReadSession, readBytesMin } from './read-session.js';
+import { ReadSession } from './read-session.js';
 
 export const bookieServerErrors = defineErrors('BOOKIE_SERVER', {
   LISTEN: {
@@ -227,7 +227,7 @@ function readAdmission({ reads }: Admission): ServerInterceptor {
     };
     const listener = new ServerListenerBuilder()
       .withOnReceiveMessage((message: Addressed<ReadRequest>, next) => {
-        const bytes = Math.min(reads.bytesMax, Math.max(readBytesMin, message.request.bytesMax));
+        const bytes = readBytesOf(message.request, reads);
         waiter = reads.acquireThen(bytes, () => {
           takenBytes = bytes;
           next(message);

@@ -8,6 +8,7 @@ import {
   type ReadReply,
 } from '@daybook/proto';
 import type { BudgetWaiter, ByteBudget } from '@daybook/runtime';
+import { readBytesOf } from './admission.js';
 
 /** The stream as the session needs it. */
 export interface ReadChannel {
@@ -35,8 +36,6 @@ interface Asked extends NumberedRead {
   waiter: BudgetWaiter | undefined;
 }
 
-/** Also a request that asks for nothing costs something. */
-export const readBytesMin = 4096;
 /** At so many that have not begun the stream is not read. */
 const queuedCountMax = 256;
 /** In the storage at once. */
@@ -65,8 +64,7 @@ export class ReadSession {
 
   receive({ number, read }: NumberedRead): void {
     if (this.#isEnded) return;
-    const bytes = Math.min(this.#options.budget.bytesMax, Math.max(readBytesMin, read.request.bytesMax));
-    this.#queue.push({ number, read, bytes, waiter: undefined });
+    this.#queue.push({ number, read, bytes: readBytesOf(read.request, this.#options.budget), waiter: undefined });
     this.#beginSome();
     if (this.#isPaused || this.#queue.length < queuedCountMax) return;
     this.#isPaused = true;

@@ -1,5 +1,6 @@
 import { invariant } from '@daybook/runtime';
 import { decoding, Malformed, protoErrors } from '../errors.js';
+import { bytesFieldsBytes, writeBytesFields } from '../wire/bytes-fields.js';
 import { WireReader } from '../wire/reader.js';
 import { varintBytes, WireWriter, writeVarint } from '../wire/writer.js';
 import { bookieCodeNumbers, bookieCodeOf } from './codes.js';
@@ -40,17 +41,9 @@ export function encodeAppendRequest(message: AppendRequest): Buffer {
   }
   const { firstSequence, batches } = message;
   invariant(batches.length > 0, 'a message carries at least one batch');
-  let bytes = 1 + varintBytes(firstSequence);
-  for (const batch of batches) bytes += 1 + varintBytes(batch.length) + batch.length;
-  const out = Buffer.allocUnsafe(bytes);
+  const out = Buffer.allocUnsafe(1 + varintBytes(firstSequence) + bytesFieldsBytes(batches));
   out[0] = firstSequenceTag;
-  let end = writeVarint(out, 1, firstSequence);
-  for (const batch of batches) {
-    out[end++] = batchesTag;
-    end = writeVarint(out, end, batch.length);
-    out.set(batch, end);
-    end += batch.length;
-  }
+  writeBytesFields(out, writeVarint(out, 1, firstSequence), batchesTag, batches);
   return out;
 }
 

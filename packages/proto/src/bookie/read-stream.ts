@@ -1,5 +1,6 @@
 import { invariant } from '@daybook/runtime';
 import { decoding, Malformed, protoErrors } from '../errors.js';
+import { bytesFieldBytes, bytesFieldsBytes, writeBytesFields } from '../wire/bytes-fields.js';
 import { WireReader } from '../wire/reader.js';
 import { varintBytes, WireWriter, writeVarint } from '../wire/writer.js';
 import { bookieCodeNumbers, bookieCodeOf } from './codes.js';
@@ -39,7 +40,7 @@ export function partsOfReply(number: number, { code, entries }: ReadReply): Read
   let first = 0;
   let bytes = partOverheadBytes;
   for (let i = 0; i < entries.length; i++) {
-    const entryBytes = fieldBytes(entries[i] as Buffer);
+    const entryBytes = bytesFieldBytes(entries[i] as Buffer);
     if (i > first && bytes + entryBytes > readPartBytesMax) {
       parts.push({ number, isLast: false, code, entries: entries.slice(first, i) });
       first = i;
@@ -49,10 +50,6 @@ export function partsOfReply(number: number, { code, entries }: ReadReply): Read
   }
   parts.push({ number, isLast: true, code, entries: first === 0 ? entries : entries.slice(first) });
   return parts;
-}
-
-function fieldBytes({ length }: Buffer): number {
-  return 1 + varintBytes(length) + length;
 }
 
 export function encodeNumberedRead({ number, read }: NumberedRead): Buffer {
@@ -82,8 +79,7 @@ export function decodeNumberedRead(bytes: Uint8Array): NumberedRead {
 export function encodeReadPart(part: ReadPart, room?: Buffer): Buffer {
   const { number, isLast, entries } = part;
   const code = bookieCodeNumbers[part.code];
-  let bytes = 1 + varintBytes(number) + 2 + 1 + varintBytes(code);
-  for (let i = 0; i < entries.length; i++) bytes += fieldBytes(entries[i] as Buffer);
+  const bytes = 1 + varintBytes(number) + 2 + 1 + varintBytes(code) + bytesFieldsBytes(entries);
   const out = room !== undefined && room.length >= bytes ? room : Buffer.allocUnsafe(bytes);
   out[0] = numberTag;
   let end = writeVarint(out, 1, number);
@@ -91,13 +87,7 @@ export function encodeReadPart(part: ReadPart, room?: Buffer): Buffer {
   out[end++] = isLast ? 1 : 0;
   out[end++] = codeTag;
   end = writeVarint(out, end, code);
-  for (let i = 0; i < entries.length; i++) {
-    const entry = entries[i] as Buffer;
-    out[end++] = entriesTag;
-    end = writeVarint(out, end, entry.length);
-    out.set(entry, end);
-    end += entry.length;
-  }
+  end = writeBytesFields(out, end, entriesTag, entries);
   invariant(end === bytes, 'a part has the size that was computed');
   return end === out.length ? out : out.subarray(0, end);
 }

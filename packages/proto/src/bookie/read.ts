@@ -1,6 +1,7 @@
 import { decoding, Malformed, protoErrors } from '../errors.js';
 import { type EntryId, entryId, type LedgerId, ledgerId } from '../ids.js';
 import { masterKeyBytes } from '../master-key.js';
+import { bytesFieldsBytes, writeBytesFields } from '../wire/bytes-fields.js';
 import { WireReader } from '../wire/reader.js';
 import { varintBytes, WireWriter, writeVarint } from '../wire/writer.js';
 import { bookieCodeNumbers, bookieCodeOf } from './codes.js';
@@ -72,17 +73,9 @@ export function readMasterKey(reader: WireReader): Uint8Array {
 /** One buffer of just the size, entries copied into it once. */
 export function encodeReadReply(reply: ReadReply): Buffer {
   const code = bookieCodeNumbers[reply.code];
-  let bytes = 1 + varintBytes(code);
-  for (const entry of reply.entries) bytes += 1 + varintBytes(entry.length) + entry.length;
-  const out = Buffer.allocUnsafe(bytes);
+  const out = Buffer.allocUnsafe(1 + varintBytes(code) + bytesFieldsBytes(reply.entries));
   out[0] = codeTag;
-  let end = writeVarint(out, 1, code);
-  for (const entry of reply.entries) {
-    out[end++] = entriesTag;
-    end = writeVarint(out, end, entry.length);
-    out.set(entry, end);
-    end += entry.length;
-  }
+  writeBytesFields(out, writeVarint(out, 1, code), entriesTag, reply.entries);
   return out;
 }
 

@@ -1,6 +1,8 @@
 import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 
+/** Enough for a small heap to be marked a few times a second at most, whatever passes through. */
+const headroomBytesDefault = 48 * 1024 * 1024;
 /** A large heap grows by its size at least: marking it costs in proportion to that. */
 const growingPercentMin = 100;
 
@@ -10,11 +12,11 @@ export function growingPercent(liveBytes: number, headroomBytes: number): number
 }
 
 /**
- * Lets V8's heap grow by so many bytes, or to its double, before all of it is marked again. V8 takes buffers that come and go (what sockets and files deliver,
+ * Lets V8's heap grow by so many bytes (default 48 MiB), or to its double, before all of it is marked again. V8 takes buffers that come and go (what sockets and files deliver,
  * what is sent) for growth, and decides by shares of what is live: a process that moves 100 MB/s through a heap of 10 MB marks it ten times a second, on all
  * cores; one with a large heap takes four times of it. For the whole process, until it ends; never keeps it alive.
  */
-export function keepHeapHeadroom(headroomBytes: number, setFlags: (flags: string) => void = setFlagsFromString): void {
+export function keepHeapHeadroom(headroomBytes: number = headroomBytesDefault, setFlags: (flags: string) => void = setFlagsFromString): void {
   const adjust = (): void => setFlags(`--heap-growing-percent=${growingPercent(getHeapStatistics().used_heap_size, headroomBytes)}`);
   adjust();
   // Right after it has been marked, what is used is what is live.
