@@ -6,7 +6,7 @@ const digest = createDigest('CRC32C', Buffer.from('secret'));
 
 /** The payload that every test expects under an entry's name. `version` makes another one. */
 export function payloadOf(ledger: number, entry: number, bytes = 40, version = 0): Buffer {
-  return Buffer.alloc(bytes, `${ledger}/${entry}/${version}.`);
+  return Buffer.allocUnsafe(bytes).fill(`${ledger}/${entry}/${version}.`);
 }
 
 export interface BatchOptions {

@@ -2,7 +2,9 @@ const pageBytes = 4 * 1024;
 
 /** The bytes of a simulated file; pages nobody wrote to, or only zeros, take no memory. */
 export class SparseBytes {
-  #pages = new Map<number, Buffer>();
+  readonly #pages = new Map<number, Buffer>();
+  /** Pages that a copy has too: they are copied when somebody writes to them. */
+  readonly #shared = new Set<number>();
   #length = 0;
 
   get length(): number {
@@ -22,13 +24,7 @@ export class SparseBytes {
   write(position: number, source: Uint8Array): void {
     eachPage(position, source.length, (page, from, done, length) => {
       const part = source.subarray(done, done + length);
-      let bytes = this.#pages.get(page);
-      if (bytes === undefined) {
-        if (isZero(part)) return;
-        bytes = Buffer.alloc(pageBytes);
-        this.#pages.set(page, bytes);
-      }
-      bytes.set(part, from);
+      if (this.#pages.has(page) || !isZero(part)) this.#ownPage(page).set(part, from);
     });
     if (source.length > 0) this.#length = Math.max(this.#length, position + source.length);
   }
@@ -37,9 +33,11 @@ export class SparseBytes {
     if (length < this.#length) {
       const lastPage = Math.floor(length / pageBytes);
       for (const page of this.#pages.keys()) {
-        if (page > lastPage) this.#pages.delete(page);
+        if (page <= lastPage) continue;
+        this.#pages.delete(page);
+        this.#shared.delete(page);
       }
-      this.#pages.get(lastPage)?.fill(0, length - lastPage * pageBytes);
+      if (this.#pages.has(lastPage)) this.#ownPage(lastPage).fill(0, length - lastPage * pageBytes);
     }
     this.#length = length;
   }
@@ -56,9 +54,21 @@ export class SparseBytes {
 
   copy(): SparseBytes {
     const out = new SparseBytes();
-    for (const [page, bytes] of this.#pages) out.#pages.set(page, Buffer.from(bytes));
+    for (const [page, bytes] of this.#pages) {
+      out.#pages.set(page, bytes);
+      for (const each of [this, out]) each.#shared.add(page);
+    }
     out.#length = this.#length;
     return out;
+  }
+
+  /** The page, to write to. */
+  #ownPage(page: number): Buffer {
+    const bytes = this.#pages.get(page);
+    if (bytes !== undefined && !this.#shared.delete(page)) return bytes;
+    const own = bytes === undefined ? Buffer.alloc(pageBytes) : Buffer.from(bytes);
+    this.#pages.set(page, own);
+    return own;
   }
 }
 
