@@ -2,6 +2,7 @@
 import { execFileSync, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { bufferAccountingFlags } from '@daybook/runtime/real';
 import { runSeed, watchRejections, worldNames } from './run-seed.js';
 import { type SeedReport, seedReport } from './seed-report.js';
 import { runTinyCases } from './tiny/tiny-worlds.js';
@@ -70,7 +71,14 @@ function commit(): string {
 const everyNthTwice = 25;
 const stackLinesMax = 20;
 /** Each process has a core of its own: a tenth faster than with helpers that take turns on them. */
-const nodeOptions = ['--single-threaded', '--max-semi-space-size=32', '--min-semi-space-size=32'];
+const nodeOptions = [
+  '--single-threaded',
+  '--max-semi-space-size=64',
+  '--min-semi-space-size=64',
+  // Simulated disks and messages are buffers that come and go.
+  '--heap-growing-percent=300',
+  ...bufferAccountingFlags(Number.parseInt(process.versions.node, 10)),
+];
 
 async function reportOf(world: string, seed: number, print?: (line: string) => void): Promise<SeedReport> {
   const run = () => runSeed({ world, seed, ...(print && { print }) });

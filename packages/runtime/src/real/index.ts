@@ -1,4 +1,4 @@
 export { RealClock } from './clock.js';
 export { RealDisk } from './disk.js';
-export { keepHeapHeadroom } from './heap-headroom.js';
+export { bufferAccountingFlags, keepHeapHeadroom } from './heap-headroom.js';
 export { RealRandom } from './random.js';
