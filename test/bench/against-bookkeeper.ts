@@ -156,7 +156,7 @@ async function recovery(c: Comparison): Promise<void> {
 
 async function kill(c: Comparison): Promise<void> {
   await c.inTurns(async (side) => {
-    const { ensemble } = await c.ask(side, `gap 1024 1000 6 ${replicated}`);
+    const { ensemble } = await c.ask(side, `gap 1024 1000 10 ${replicated}`);
     await pause(3_000);
     await side.killBookie((ensemble as string[])[1] as string);
     const answer = await c.worker(side).answer();

@@ -1,13 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createInterface, type Interface } from 'node:readline';
+import { createInterface } from 'node:readline';
 
 export type Answer = Readonly<Record<string, unknown>>;
 
 /** A process that measures what it is told, see ledger-turns.ts. */
 export class TurnWorker {
   readonly #child: ChildProcess;
-  readonly #lines: Interface;
   readonly #ended: Promise<void>;
+  /** Answers that nobody has asked for yet: whoever is busy with a bookie's end must not miss one. */
+  readonly #answers: string[] = [];
+  #onChange: (() => void) | undefined;
+  #isEnded = false;
   #errors = '';
 
   constructor(command: string, words: readonly string[]) {
@@ -15,9 +18,19 @@ export class TurnWorker {
     child.stderr?.on('data', (part: Buffer) => {
       this.#errors = (this.#errors + part.toString('utf8')).slice(-4_000);
     });
+    createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
+      // A library may have something to say as well.
+      if (line.startsWith('{')) this.#answers.push(line);
+      this.#onChange?.();
+    });
     this.#child = child;
-    this.#lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
-    this.#ended = new Promise((resolve) => child.once('exit', () => resolve()));
+    this.#ended = new Promise((resolve) =>
+      child.once('exit', () => {
+        this.#isEnded = true;
+        this.#onChange?.();
+        resolve();
+      }),
+    );
     process.once('exit', () => child.kill('SIGKILL'));
   }
 
@@ -27,21 +40,15 @@ export class TurnWorker {
     return await this.answer();
   }
 
-  /** The next answer to what was asked already. */
+  /** The next answer to what was asked already. One call at a time. */
   async answer(): Promise<Answer> {
-    const line = await new Promise<string>((resolve, reject) => {
-      const failed = (): void => reject(new Error(`the worker ended: ${this.#errors}`));
-      this.#child.once('exit', failed);
-      const heard = (text: string): void => {
-        // A library may have something to say as well.
-        if (!text.startsWith('{')) return;
-        this.#lines.off('line', heard);
-        this.#child.off('exit', failed);
-        resolve(text);
-      };
-      this.#lines.on('line', heard);
-    });
-    const answer = JSON.parse(line) as Answer;
+    while (this.#answers.length === 0) {
+      if (this.#isEnded) throw new Error(`the worker ended: ${this.#errors}`);
+      await new Promise<void>((resolve) => {
+        this.#onChange = resolve;
+      });
+    }
+    const answer = JSON.parse(this.#answers.shift() as string) as Answer;
     if ('error' in answer) throw new Error(String(answer.error));
     return answer;
   }
