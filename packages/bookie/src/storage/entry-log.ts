@@ -168,7 +168,8 @@ export class OpenLog {
     this.#requireWritable();
     const table = buildIndexTable(this.index, this.logId, { offset: this.#indexBytes, logBytes: this.#logBytes });
     await this.#indexFile.writeAt(this.#indexBytes, table.bytes);
-    await this.#sync(this.#indexFile);
+    // Nothing was committed to it: its header was left to the first commit.
+    await this.#sync(...(this.#logBytes === logHeaderBytes ? [this.#log] : []), this.#indexFile);
     // Not counted here: until its owner calls the log sealed, it is an open one that ends before the table.
     return { ledgers: table.ledgers, indexBytes: this.#indexBytes + table.bytes.length };
   }
