@@ -6,11 +6,9 @@ export type Answer = Readonly<Record<string, unknown>>;
 /** A process that measures what it is told, see ledger-turns.ts. */
 export class TurnWorker {
   readonly #child: ChildProcess;
+  /** Keeps those that nobody has asked for yet: whoever is busy with a bookie's end must not miss an answer. */
+  readonly #lines: AsyncIterator<string>;
   readonly #ended: Promise<void>;
-  /** Answers that nobody has asked for yet: whoever is busy with a bookie's end must not miss one. */
-  readonly #answers: string[] = [];
-  #onChange: (() => void) | undefined;
-  #isEnded = false;
   #errors = '';
 
   constructor(command: string, words: readonly string[]) {
@@ -18,19 +16,9 @@ export class TurnWorker {
     child.stderr?.on('data', (part: Buffer) => {
       this.#errors = (this.#errors + part.toString('utf8')).slice(-4_000);
     });
-    createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
-      // A library may have something to say as well.
-      if (line.startsWith('{')) this.#answers.push(line);
-      this.#onChange?.();
-    });
     this.#child = child;
-    this.#ended = new Promise((resolve) =>
-      child.once('exit', () => {
-        this.#isEnded = true;
-        this.#onChange?.();
-        resolve();
-      }),
-    );
+    this.#lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]();
+    this.#ended = new Promise((resolve) => child.once('exit', () => resolve()));
     process.once('exit', () => child.kill('SIGKILL'));
   }
 
@@ -40,17 +28,17 @@ export class TurnWorker {
     return await this.answer();
   }
 
-  /** The next answer to what was asked already. One call at a time. */
+  /** The next answer to what was asked already. */
   async answer(): Promise<Answer> {
-    while (this.#answers.length === 0) {
-      if (this.#isEnded) throw new Error(`the worker ended: ${this.#errors}`);
-      await new Promise<void>((resolve) => {
-        this.#onChange = resolve;
-      });
+    for (;;) {
+      const { value: line, done } = await this.#lines.next();
+      if (done === true) throw new Error(`the worker ended: ${this.#errors}`);
+      // A library may have something to say as well.
+      if (!line.startsWith('{')) continue;
+      const answer = JSON.parse(line) as Answer;
+      if ('error' in answer) throw new Error(String(answer.error));
+      return answer;
     }
-    const answer = JSON.parse(this.#answers.shift() as string) as Answer;
-    if ('error' in answer) throw new Error(String(answer.error));
-    return answer;
   }
 
   async kill9(): Promise<void> {

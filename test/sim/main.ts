@@ -77,7 +77,7 @@ const nodeOptions = [
   '--min-semi-space-size=64',
   // Simulated disks and messages are buffers that come and go.
   '--heap-growing-percent=300',
-  ...bufferAccountingFlags(Number.parseInt(process.versions.node, 10)),
+  ...bufferAccountingFlags(),
 ];
 
 async function reportOf(world: string, seed: number, print?: (line: string) => void): Promise<SeedReport> {

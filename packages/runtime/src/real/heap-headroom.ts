@@ -16,7 +16,7 @@ export function growingPercent(liveBytes: number, headroomBytes: number): number
  * their own of 64 MiB, and all is marked whenever so much has passed through; from Node 25 on they may grow by 30 per cent at most even then. Of a
  * version that is not known here nothing is asked: V8 complains about a flag that it does not have.
  */
-export function bufferAccountingFlags(nodeMajor: number): readonly string[] {
+export function bufferAccountingFlags(nodeMajor = Number.parseInt(process.versions.node, 10)): readonly string[] {
   if (nodeMajor < 24 || nodeMajor > nodeMajorMax) return [];
   const counted = '--external-memory-accounted-in-global-limit';
   return nodeMajor === 24 ? [counted] : [counted, '--external-memory-max-growing-factor=100'];
@@ -32,7 +32,7 @@ const nodeMajorMax = 26;
  */
 export function keepHeapHeadroom(headroomBytes: number = headroomBytesDefault, setFlags: (flags: string) => void = setFlagsFromString): void {
   const adjust = (): void => setFlags(`--heap-growing-percent=${growingPercent(getHeapStatistics().used_heap_size, headroomBytes)}`);
-  for (const flag of bufferAccountingFlags(Number.parseInt(process.versions.node, 10))) setFlags(flag);
+  for (const flag of bufferAccountingFlags()) setFlags(flag);
   adjust();
   // Right after it has been marked, what is used is what is live.
   const observer = new PerformanceObserver((list) => {

@@ -56,7 +56,8 @@ export class SparseBytes {
     const out = new SparseBytes();
     for (const [page, bytes] of this.#pages) {
       out.#pages.set(page, bytes);
-      for (const each of [this, out]) each.#shared.add(page);
+      this.#shared.add(page);
+      out.#shared.add(page);
     }
     out.#length = this.#length;
     return out;
